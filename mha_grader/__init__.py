@@ -1,0 +1,1 @@
+"""Autograding for notebooks: rebuild a submission, run it in a sandbox, test it from outside, say why."""

@@ -1,0 +1,122 @@
+"""What grading returns: plain records that go to JSON and back.
+
+Grading one submission is a pure task. It returns a `SubmissionRecord`; nothing else leaves it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+Status = Literal["pass", "fail", "error", "timeout", "memory", "not-run"]
+STATUSES: tuple[Status, ...] = get_args(Status)
+
+
+@dataclass(frozen=True)
+class PartRecord:
+    """The verdict on one named part of an item's hidden test."""
+
+    name: str
+    max_points: float
+    status: Status
+    proves: str = ""  # one sentence: what the part shows when it passes
+    pitfall: str | None = None  # slug of the recognised misconception
+    message: str = ""  # for the student: holds no hidden input and no test source
+
+    @property
+    def points(self) -> float:
+        """All of the part's points if it passed, else none: only positive evidence earns points."""
+        return self.max_points if self.status == "pass" else 0.0
+
+
+@dataclass(frozen=True)
+class ItemRecord:
+    """The verdict on one item: a function, a class or a dict of answers that the student wrote."""
+
+    item: str
+    parts: tuple[PartRecord, ...]
+    source: str = ""  # the student's cell, as it was graded
+    notes: tuple[str, ...] = ()  # for the student: e.g. which of two copies of a cell was graded
+    flags: tuple[str, ...] = ()  # for the instructor: lines that a person should look at
+
+    @property
+    def score(self) -> float:
+        """The sum of the parts' points."""
+        return sum(part.points for part in self.parts)
+
+    @property
+    def max_score(self) -> float:
+        """The points that a right answer earns."""
+        return sum(part.max_points for part in self.parts)
+
+    @property
+    def status(self) -> Status:
+        """`pass` if every part passed, else the status of the first part that did not."""
+        return next((part.status for part in self.parts if part.status != "pass"), "pass")
+
+
+@dataclass(frozen=True)
+class SubmissionRecord:
+    """The verdict on one hand-in.
+
+    `status` says what the file was: `graded` (as handed in), `repaired` (graded after something was put
+    right, see `notes`), or the reason why nothing in it could be graded: `missing`, `not-json`,
+    `not-a-notebook`, `too-large`, `unreadable`. A hand-in that could not be graded still has a record of
+    every item, with each part `not-run`.
+    """
+
+    assignment: str
+    version: str  # version of the assignment, tests included
+    submission: str  # sha256 of the bytes that were handed in ("" if nothing was)
+    status: str
+    items: tuple[ItemRecord, ...]
+    notes: tuple[str, ...] = ()
+    log: tuple[str, ...] = field(default=(), compare=False)  # for the instructor: what happened when
+
+    @property
+    def score(self) -> float:
+        """The sum of the items' scores."""
+        return sum(item.score for item in self.items)
+
+    @property
+    def max_score(self) -> float:
+        """The points that a right hand-in earns."""
+        return sum(item.max_score for item in self.items)
+
+
+def to_json(record: SubmissionRecord) -> dict[str, Any]:
+    """The record as plain data for `json.dump`, with the scores written out for other readers."""
+    data = dataclasses.asdict(record)
+    data["score"], data["max_score"] = record.score, record.max_score
+    for item, item_data in zip(record.items, data["items"], strict=True):
+        item_data |= {"score": item.score, "max_score": item.max_score, "status": item.status}
+        for part, part_data in zip(item.parts, item_data["parts"], strict=True):
+            part_data["points"] = part.points
+    return data
+
+
+def from_json(data: dict[str, Any]) -> SubmissionRecord:
+    """The inverse of `to_json`; the scores are computed again, not read."""
+    items = tuple(
+        ItemRecord(
+            item=item["item"],
+            parts=tuple(
+                PartRecord(**{f.name: part[f.name] for f in dataclasses.fields(PartRecord)})
+                for part in item["parts"]
+            ),
+            source=item["source"],
+            notes=tuple(item["notes"]),
+            flags=tuple(item["flags"]),
+        )
+        for item in data["items"]
+    )
+    return SubmissionRecord(
+        assignment=data["assignment"],
+        version=data["version"],
+        submission=data["submission"],
+        status=data["status"],
+        items=items,
+        notes=tuple(data["notes"]),
+        log=tuple(data["log"]),
+    )
