@@ -1,0 +1,209 @@
+"""What hidden tests are written with.
+
+A hidden test is a cell of ordinary Python in the instructor's notebook. It defines *parts*:
+
+    @part(points=3, example="softmax(np.array([[1.0, 2.0], [3.0, 5.0]]))")
+    def values(rng):
+        "Every row is the exponentials of its logits divided by their sum."
+        x = rng.normal(size=(3, 7))
+        expect_close(softmax(x), reference.softmax(x))
+
+Inside a hidden test these names are there without an import: `np`, everything public in this module, the
+student's items by name (`softmax` above is a proxy: calling it runs the student's code in another process),
+and `reference`, the instructor's solutions by name. The docstring says what the part proves; students read
+it when the part fails. `example` is an expression over the item and `np` on a small *public* input; its
+result is shown to students, expected and got, when no known misconception explains the failure.
+
+A part passes only if its body returns. What the `expect_…` functions put into `Mismatch` is shown to
+students: shapes, types and sizes of differences, never a value of a hidden input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+__all__ = [
+    "CallError",
+    "Mismatch",
+    "expect",
+    "expect_close",
+    "expect_equal",
+    "expect_raises",
+    "expect_unchanged",
+    "part",
+]
+
+
+class Mismatch(Exception):  # noqa: N818 - it is a verdict, not a fault
+    """The student's result is not what was expected. The message may be shown to the student."""
+
+
+class CallError(Exception):
+    """Calling the student's code gave no result.
+
+    Attributes:
+        kind: `error` (it raised), `timeout`, `memory`, or `died` (the process ended).
+        type_names: names of the exception's class and its bases, most special first (`error` only).
+        text: the exception's own text. It may repeat a hidden input: never show it to a student.
+        line: line of the student's cell, counted from 1, where it was raised, if known.
+    """
+
+    def __init__(self, kind: str, type_names: Sequence[str] = (), text: str = "", line: int | None = None):
+        super().__init__(kind, tuple(type_names), text, line)
+        self.kind, self.type_names, self.text, self.line = kind, tuple(type_names), text, line
+
+
+class Callee(Protocol):
+    """A student's function as a hidden test sees it, wherever it runs."""
+
+    changed: tuple[str, ...]  # which arguments the last call changed in place: "0", "1", … or a keyword
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call it with plain data; returns plain data or raises `CallError`."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One named part of a hidden test."""
+
+    name: str
+    points: float
+    needs: tuple[str, ...]
+    example: str | None
+    proves: str
+    run: Callable[[np.random.Generator], None]
+
+
+def part(
+    points: float, *, needs: str | Sequence[str] = (), example: str | None = None
+) -> Callable[[Callable[[np.random.Generator], None]], Part]:
+    """Make a part of the decorated function, which gets a random generator with a secret seed.
+
+    Args:
+        points: what the part is worth; a literal number, since the notebook's points are read from the text.
+        needs: names of parts of the same item without which this one is not run.
+        example: expression on a public input, see the module's docstring.
+
+    Raises:
+        ValueError: if the function has no docstring to say what it proves, or the points are not positive.
+    """
+
+    def decorate(run: Callable[[np.random.Generator], None]) -> Part:
+        if not run.__doc__:
+            raise ValueError(f"part {run.__name__!r} has no docstring: say in one sentence what it proves")
+        if not points > 0:
+            raise ValueError(f"part {run.__name__!r} is worth {points} points; it must be worth more than 0")
+        return Part(
+            name=run.__name__.replace("_", " "),
+            points=float(points),
+            needs=tuple(name.replace("_", " ") for name in ([needs] if isinstance(needs, str) else needs)),
+            example=example,
+            proves=" ".join(run.__doc__.split()),
+            run=run,
+        )
+
+    return decorate
+
+
+def expect(condition: bool, message: str) -> None:
+    """Raise `Mismatch(message)` unless the condition holds."""
+    if not condition:
+        raise Mismatch(message)
+
+
+def expect_close(got: Any, expected: Any, tolerance: float = 1e-5, what: str = "the output") -> None:
+    """The array has exactly the expected shape, is finite, and no entry is off by more than `tolerance`.
+
+    The dtype is not compared beyond its kind: integers and floats pass, booleans, text and complex do not.
+
+    Raises:
+        Mismatch: with the shapes, or the largest difference and where it stands.
+    """
+    expected = np.asarray(expected, dtype=np.float64)
+    if not isinstance(got, np.ndarray):
+        raise Mismatch(f"{what} should be an array of shape {expected.shape}, but it is {_describe(got)}")
+    if got.dtype.kind not in "iuf":
+        raise Mismatch(f"{what} should hold real numbers, but its dtype is {got.dtype}")
+    if got.shape != expected.shape:
+        raise Mismatch(f"{what} should have shape {expected.shape}, but it has shape {got.shape}")
+    got = got.astype(np.float64)
+    if not np.isfinite(got).all():
+        raise Mismatch(f"{what} has {np.count_nonzero(~np.isfinite(got))} entries that are NaN or infinite")
+    difference = np.abs(got - expected)
+    if difference.size and difference.max() > tolerance:
+        worst = tuple(int(i) for i in np.unravel_index(difference.argmax(), difference.shape))
+        raise Mismatch(
+            f"{what} has the right shape {got.shape}, but {np.count_nonzero(difference > tolerance)} of "
+            f"{got.size} entries are off by more than {tolerance:g}; the largest difference is "
+            f"{difference.max():.3g} at index {worst}"
+        )
+
+
+def expect_equal(got: Any, expected: Any, what: str = "the result") -> None:
+    """Same kind of value and equal: for integers, text, and arrays of booleans or integers.
+
+    A Python integer and a NumPy integer scalar are the same; a boolean is not an integer.
+
+    Raises:
+        Mismatch: with what was expected and what came, in kind and shape.
+    """
+    if isinstance(expected, np.ndarray):
+        if not isinstance(got, np.ndarray):
+            raise Mismatch(f"{what} should be an array of shape {expected.shape}, but it is {_describe(got)}")
+        if got.dtype.kind != expected.dtype.kind:
+            raise Mismatch(f"{what} should have dtype {expected.dtype}, but its dtype is {got.dtype}")
+        if got.shape != expected.shape:
+            raise Mismatch(f"{what} should have shape {expected.shape}, but it has shape {got.shape}")
+        if not np.array_equal(got, expected):
+            raise Mismatch(f"{what} differs in {np.count_nonzero(got != expected)} of {got.size} entries")
+        return
+    if isinstance(got, np.ndarray) and got.shape == ():
+        got = got.item()
+    if type(got) is not type(expected):
+        raise Mismatch(f"{what} should be {_describe(expected)}, but it is {_describe(got)}")
+    if got != expected:
+        raise Mismatch(f"{what} is not right")
+
+
+def expect_unchanged(callee: Callee, what: str = "The function") -> None:
+    """The last call of `callee` left its arguments as they were."""
+    if callee.changed:
+        raise Mismatch(f"{what} changed its argument(s) {', '.join(callee.changed)} in place")
+
+
+def expect_raises(
+    callee: Callee, *args: Any, error: str = "Exception", mentions: Sequence[str] = (), **kwargs: Any
+) -> None:
+    """Calling `callee` raises the error (by class name; a subclass will do) and its text mentions every word.
+
+    Raises:
+        Mismatch: if it returned, raised something else, or the text lacks one of `mentions`.
+        CallError: if it timed out or its process ended.
+    """
+    try:
+        callee(*args, **kwargs)
+    except CallError as caught:
+        if caught.kind != "error":
+            raise
+        if error not in caught.type_names:
+            raise Mismatch(f"it should raise {error}, but it raised {caught.type_names[0]}") from None
+        missing = [word for word in mentions if word not in caught.text]
+        if missing:
+            raise Mismatch(f"the error's text should mention {', '.join(missing)}") from None
+        return
+    raise Mismatch(f"it should raise {error}, but it returned a result")
+
+
+def _describe(value: Any) -> str:
+    """The kind of a value in words, without the value."""
+    if value is None:
+        return "None (is a return missing?)"
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape} and dtype {value.dtype}"
+    if isinstance(value, tuple | list):
+        return f"a {type(value).__name__} of {len(value)}"
+    return f"of type {type(value).__name__}"
