@@ -1,0 +1,20 @@
+"""Multi-head attention, written to be read.
+
+Every piece that the course builds, under the name that the course gives it:
+
+=========================  ===============================================================================
+`mha_lib.attention`        softmax and scaled dot-product attention, in NumPy
+`mha_lib.masks`            causal and padding masks, and both together
+`mha_lib.heads`            the width of a head; from features to heads and back
+`mha_lib.multi_head`       multi-head attention in NumPy: self, causal, cross, and head by head in a loop
+`mha_lib.counting`         parameters and floating-point operations by formula
+`mha_lib.torch_attention`  the same as PyTorch modules (needs torch)
+`mha_lib.pitfalls`         the known mistakes, each as code that is wrong in exactly one way
+=========================  ===============================================================================
+
+Shapes are written with these letters everywhere: `batch` sequences, `n` queries, `m` keys, `d_model` features,
+`heads` heads; queries and keys of a head are `d_k` wide, its values `d_v`. Masks are boolean, True = may
+attend.
+
+Importing this package imports nothing else: take what you need from the modules.
+"""
