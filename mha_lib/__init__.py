@@ -12,9 +12,9 @@ Every piece that the course builds, under the name that the course gives it:
 `mha_lib.pitfalls`         the known mistakes, each as code that is wrong in exactly one way
 =========================  ===============================================================================
 
-Shapes are written with these letters everywhere: `batch` sequences, `n` queries, `m` keys, `d_model` features,
-`heads` heads; queries and keys of a head are `d_k` wide, its values `d_v`. Masks are boolean, True = may
-attend.
+Shapes are written with these letters everywhere: `batch` sequences, `n` queries, `m` keys, `d_model`
+features, `heads` heads; queries and keys of a head are `d_k` wide, its values `d_v`. Masks are boolean,
+True = may attend.
 
 Importing this package imports nothing else: take what you need from the modules.
 """

@@ -1,0 +1,234 @@
+"""Multi-head attention in PyTorch: all heads in one projection, one transpose, one batched product.
+
+Masks are boolean, True = may attend. `nn.MultiheadAttention` means the opposite: its True is "ignore".
+"""
+
+import torch
+from torch import nn
+
+from mha_lib.heads import head_dim
+
+
+def attention(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, mask: torch.Tensor | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Scaled dot-product attention: softmax(Q Kᵀ / √d_k) V, also for queries that may attend to nothing.
+
+    Args:
+        Q: queries `(..., n, d_k)`.
+        K: keys `(..., m, d_k)`.
+        V: values `(..., m, d_v)`. All three have the same leading dimensions, any number of them, and the
+            same dtype: float64, float32, float16 or bfloat16.
+        mask: boolean, True = may attend, broadcastable to `(..., n, m)`. None: every query may attend to
+            every key.
+
+    Returns:
+        The output `(..., n, d_v)` and the weights `(..., n, m)`, in the dtype of `V`. A query that may attend
+        to nothing gets zero weights and a zero output, and all gradients stay finite. In half precision the
+        scores and the softmax are computed in float32: near 100, two neighbouring bfloat16 numbers are 0.5
+        apart.
+
+    Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.1, equation 1.
+
+    >>> Q = torch.tensor([[2.0, 0.0, 0.0, 0.0]])
+    >>> K = torch.tensor([[3.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]]).log()
+    >>> V = torch.tensor([[4.0, 0.0], [0.0, 8.0]])
+    >>> output, weights = attention(Q, K, V)  # the scores are 2 log(3) / √4 = log(3) and 0
+    >>> weights.round(decimals=4)
+    tensor([[0.7500, 0.2500]])
+    >>> output.round(decimals=4)
+    tensor([[3., 2.]])
+    >>> attention(Q, K, V, mask=torch.tensor([[False, False]]))
+    (tensor([[0., 0.]]), tensor([[0., 0.]]))
+    """
+    dtype = torch.promote_types(Q.dtype, torch.float32)  # float64 stays float64
+    d_k = Q.shape[-1]
+    scores = Q.to(dtype) @ K.to(dtype).transpose(-2, -1) / d_k**0.5  # (..., n, m)
+    if mask is None:
+        weights = scores.softmax(dim=-1)  # (..., n, m)
+    else:
+        empty = ~mask.any(dim=-1, keepdim=True)  # (..., n, 1): queries that may attend to nothing
+        scores = scores.masked_fill(~mask & ~empty, float("-inf"))  # a row of only -inf would give 0 / 0
+        weights = scores.softmax(dim=-1).masked_fill(empty, 0.0)  # (..., n, m)
+    weights = weights.to(V.dtype)
+    return weights @ V, weights  # (..., n, d_v), (..., n, m)
+
+
+class MultiHeadAttention(nn.Module):
+    """Multi-head self-attention with dropout on the weights.
+
+    The linear layers `q_proj`, `k_proj`, `v_proj` and `out_proj` map `d_model` features to as many, with bias.
+    Head i owns the features `i*d_k … (i+1)*d_k - 1` of the first three.
+
+    Args:
+        d_model: number of features.
+        num_heads: number of heads; it divides `d_model`.
+        dropout: probability that a weight is set to zero, in training only; the others grow by
+            1 / (1 - dropout).
+
+    Raises:
+        ValueError: if `d_model` is not a multiple of `num_heads`.
+
+    Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.2.
+
+    >>> layer = MultiHeadAttention(d_model=6, num_heads=2)
+    >>> layer(torch.zeros(4, 5, 6)).shape
+    torch.Size([4, 5, 6])
+    >>> sum(p.numel() for p in layer.parameters())  # 4 · (6 · 6 + 6)
+    168
+    """
+
+    def __init__(self, d_model: int, num_heads: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.num_heads = num_heads
+        self.d_k = head_dim(d_model, num_heads)
+        self.q_proj = nn.Linear(d_model, d_model)
+        self.k_proj = nn.Linear(d_model, d_model)
+        self.v_proj = nn.Linear(d_model, d_model)
+        self.out_proj = nn.Linear(d_model, d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+        """Attend from every token of `x` to every token that the mask lets through.
+
+        Args:
+            x: tokens `(batch, n, d_model)`.
+            mask: boolean, True = may attend, `(n, n)` or `(batch, 1, n, n)`.
+
+        Returns:
+            The output `(batch, n, d_model)`.
+        """
+        Q = self.split_heads(self.q_proj(x))  # (batch, heads, n, d_k)
+        K = self.split_heads(self.k_proj(x))  # (batch, heads, n, d_k)
+        V = self.split_heads(self.v_proj(x))  # (batch, heads, n, d_k)
+        _, weights = attention(Q, K, V, mask)  # (batch, heads, n, n)
+        heads = self.dropout(weights) @ V  # (batch, heads, n, d_k)
+        return self.out_proj(heads.transpose(1, 2).flatten(2))  # (batch, n, d_model)
+
+    def split_heads(self, x: torch.Tensor) -> torch.Tensor:
+        """Give each head its own block of features, `(batch, n, d_model)` to `(batch, heads, n, d_k)`."""
+        x = x.unflatten(-1, (self.num_heads, self.d_k))  # (batch, n, heads, d_k)
+        return x.transpose(1, 2)  # (batch, heads, n, d_k)
+
+
+class CausalSelfAttention(nn.Module):
+    """Multi-head self-attention in which no token sees a later one; queries, keys and values in one product.
+
+    `qkv_proj` maps `d_model` features to 3·d_model, with bias: first all queries, then all keys, then all
+    values. `out_proj` maps `d_model` features to `d_model`, with bias. The mask is a buffer, so that `.to()`
+    moves it with the parameters; it is not part of the state dict.
+
+    Args:
+        d_model: number of features.
+        num_heads: number of heads; it divides `d_model`.
+        max_len: the largest number of tokens that `forward` is given.
+
+    Raises:
+        ValueError: if `d_model` is not a multiple of `num_heads`.
+
+    Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.3.
+
+    >>> layer = CausalSelfAttention(d_model=6, num_heads=2, max_len=8)
+    >>> x = torch.randn(4, 5, 6)
+    >>> torch.allclose(layer(x)[:, :3], layer(x[:, :3]), atol=1e-6)  # what comes later changes nothing
+    True
+    """
+
+    causal: torch.Tensor
+
+    def __init__(self, d_model: int, num_heads: int, max_len: int) -> None:
+        super().__init__()
+        self.num_heads = num_heads
+        self.d_k = head_dim(d_model, num_heads)
+        self.qkv_proj = nn.Linear(d_model, 3 * d_model)
+        self.out_proj = nn.Linear(d_model, d_model)
+        causal = torch.ones(max_len, max_len, dtype=torch.bool).tril()  # (max_len, max_len)
+        self.register_buffer("causal", causal, persistent=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Attend from every token of `x` to itself and to the earlier ones.
+
+        Args:
+            x: tokens `(batch, n, d_model)`, with n not larger than `max_len`.
+
+        Returns:
+            The output `(batch, n, d_model)`.
+        """
+        n = x.shape[1]
+        qkv = self.qkv_proj(x)  # (batch, n, 3 * d_model)
+        qkv = qkv.unflatten(-1, (3, self.num_heads, self.d_k))  # (batch, n, 3, heads, d_k)
+        Q, K, V = qkv.permute(2, 0, 3, 1, 4)  # each (batch, heads, n, d_k)
+        heads, _ = attention(Q, K, V, self.causal[:n, :n])  # (batch, heads, n, d_k)
+        return self.out_proj(heads.transpose(1, 2).flatten(2))  # (batch, n, d_model)
+
+
+def from_builtin(builtin: nn.MultiheadAttention) -> MultiHeadAttention:
+    """A `MultiHeadAttention` that computes what PyTorch's own layer computes.
+
+    Masks must be turned around for it: True means "ignore" for the built-in layer and "may attend" here.
+
+    Args:
+        builtin: a layer made without `kdim`, `vdim`, `add_bias_kv` and `add_zero_attn`, with either
+            `batch_first`; with `bias=False` the new layer's biases are zero.
+
+    Returns:
+        A layer that takes `(batch, n, d_model)`. The weights are copied; dtype, device, dropout and mode
+        (train or eval) are those of `builtin`.
+
+    Source: the documentation of torch.nn.MultiheadAttention.
+
+    >>> builtin = nn.MultiheadAttention(embed_dim=6, num_heads=2, batch_first=True)
+    >>> x = torch.randn(4, 5, 6)
+    >>> torch.allclose(from_builtin(builtin)(x), builtin(x, x, x)[0], atol=1e-6)
+    True
+    """
+    layer = MultiHeadAttention(builtin.embed_dim, builtin.num_heads, builtin.dropout)
+    layer.to(builtin.out_proj.weight)  # its dtype and its device
+    with torch.no_grad():
+        inputs = (layer.q_proj, layer.k_proj, layer.v_proj)
+        for linear, weight in zip(inputs, builtin.in_proj_weight.chunk(3), strict=True):
+            linear.weight.copy_(weight)  # (d_model, d_model)
+        layer.out_proj.weight.copy_(builtin.out_proj.weight)
+        if builtin.in_proj_bias is None:
+            for linear in (*inputs, layer.out_proj):
+                linear.bias.zero_()
+        else:
+            for linear, bias in zip(inputs, builtin.in_proj_bias.chunk(3), strict=True):
+                linear.bias.copy_(bias)  # (d_model,)
+            layer.out_proj.bias.copy_(builtin.out_proj.bias)
+    return layer.train(builtin.training)
+
+
+def sdpa_attention(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, mask: torch.Tensor | None = None
+) -> torch.Tensor:
+    """The output of `attention`, through PyTorch's fused kernels.
+
+    What a kernel gives a query that may attend to nothing depends on the kernel. So here such a query
+    attends to everything, and its output is set to zero after.
+
+    Args:
+        Q: queries `(..., n, d_k)`.
+        K: keys `(..., m, d_k)`.
+        V: values `(..., m, d_v)`. All three have the same leading dimensions, any number of them.
+        mask: boolean, True = may attend, broadcastable to `(..., n, m)`. None: every query may attend to
+            every key.
+
+    Returns:
+        The output `(..., n, d_v)`; zero for a query that may attend to nothing.
+
+    Source: Dao et al. 2022, FlashAttention, section 3.1; the documentation of
+    torch.nn.functional.scaled_dot_product_attention.
+
+    >>> Q = torch.tensor([[2.0, 0.0, 0.0, 0.0]])
+    >>> K = torch.tensor([[3.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]]).log()
+    >>> V = torch.tensor([[4.0, 0.0], [0.0, 8.0]])
+    >>> sdpa_attention(Q, K, V).round(decimals=4)
+    tensor([[3., 2.]])
+    """
+    if mask is None:
+        return nn.functional.scaled_dot_product_attention(Q, K, V)  # (..., n, d_v)
+    mask = torch.atleast_2d(mask)
+    empty = ~mask.any(dim=-1, keepdim=True)  # (..., n, 1)
+    output = nn.functional.scaled_dot_product_attention(Q, K, V, attn_mask=mask | empty)  # (..., n, d_v)
+    return output.masked_fill(empty, 0.0)
