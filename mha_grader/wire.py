@@ -1,0 +1,204 @@
+"""Plain data over a socket, between the grader and a student's process.
+
+Nothing here can run code at the other end: a frame is JSON and raw bytes, never pickle. What arrives from a
+student's process is checked against hard caps before anything of its size is allocated. This file is also
+bound into the sandbox, so it imports only the standard library and NumPy; torch is used if it is there.
+
+A frame is: length of the header (4 bytes), length of the payload (8 bytes), header (JSON), payload (the bytes
+of its arrays, one after the other).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import socket
+import struct
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+MAX_HEADER = 4 * 2**20
+MAX_PAYLOAD = 256 * 2**20
+MAX_DEPTH = 16
+MAX_NAME = 80
+
+NUMPY_DTYPES = frozenset(
+    ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+    + ["float16", "float32", "float64"]
+)
+# NumPy has no bfloat16: such a tensor travels as its bits.
+TORCH_BITS = {"bfloat16": "int16"}
+
+
+class ProtocolError(Exception):
+    """The other end sent something that is not a frame, or one beyond the caps."""
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """Stands for a value that is not plain data, for example a generator: only its type's name travels."""
+
+    type_name: str
+
+
+@dataclass(frozen=True)
+class Handle:
+    """Names an object that stays in the student's process, for example a module."""
+
+    number: int
+
+
+def encode(value: Any, buffers: list[bytes], depth: int = 0) -> Any:
+    """The value as JSON-ready data; the bytes of its arrays are appended to `buffers`.
+
+    Anything that is not plain data becomes an `Opaque`. Subclasses are reduced to what they hold.
+    """
+    if depth > MAX_DEPTH:
+        return {"o": "data nested too deeply"}
+    kind = type(value)
+    if value is None or kind in (bool, str, int, float):
+        return value
+    if kind in (list, tuple):
+        items = [encode(item, buffers, depth + 1) for item in value]
+        return items if kind is list else {"t": items}
+    if kind is dict:
+        return {
+            "d": [[encode(k, buffers, depth + 1), encode(v, buffers, depth + 1)] for k, v in value.items()]
+        }
+    if isinstance(value, np.ndarray | np.generic):
+        return _encode_array(np.asarray(value), buffers, "a")
+    if kind is Handle:
+        return {"h": value.number}
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        return _encode_tensor(torch, value, buffers)
+    return {"o": kind.__name__[:MAX_NAME]}
+
+
+def _encode_array(array: np.ndarray, buffers: list[bytes], tag: str, dtype: str | None = None) -> Any:
+    if array.dtype.name not in NUMPY_DTYPES:
+        return {"o": f"array of dtype {array.dtype.name}"[:MAX_NAME]}
+    array = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False)).reshape(array.shape)
+    buffers.append(array.tobytes())
+    return {tag: [dtype or array.dtype.name, list(array.shape)]}
+
+
+def _encode_tensor(torch: Any, tensor: Any, buffers: list[bytes]) -> Any:
+    tensor = tensor.detach().cpu()
+    name = str(tensor.dtype).removeprefix("torch.")
+    if name in TORCH_BITS:
+        return _encode_array(tensor.contiguous().view(torch.int16).numpy(), buffers, "T", name)
+    return _encode_array(tensor.numpy(), buffers, "T")
+
+
+def decode(tree: Any, payload: memoryview, load_handle: Callable[[int], Any] = Handle) -> Any:
+    """The inverse of `encode`. Arrays are fresh and writable.
+
+    Raises:
+        ProtocolError: if the tree is not one that `encode` makes, or the payload does not fit it exactly.
+    """
+    position = 0
+
+    def take(dtype: Any, shape: Any) -> np.ndarray:
+        nonlocal position
+        if dtype not in NUMPY_DTYPES:
+            raise ProtocolError("unknown dtype")
+        if not (isinstance(shape, list) and len(shape) <= 32 and all(type(s) is int and s >= 0 for s in shape)):
+            raise ProtocolError("a shape is a list of sizes")
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        if position + size > len(payload):
+            raise ProtocolError("an array is larger than the payload")
+        chunk = payload[position : position + size]
+        position += size
+        return np.frombuffer(chunk, dtype=np.dtype(dtype).newbyteorder("<")).reshape(shape).astype(dtype)
+
+    def visit(node: Any, depth: int) -> Any:
+        if depth > MAX_DEPTH + 1:
+            raise ProtocolError("data nested too deeply")
+        if node is None or type(node) in (bool, str, int, float):
+            return node
+        if isinstance(node, list):
+            return [visit(item, depth + 1) for item in node]
+        if not isinstance(node, dict) or len(node) != 1:
+            raise ProtocolError("not a value")
+        ((tag, body),) = node.items()
+        if tag == "t" and isinstance(body, list):
+            return tuple(visit(item, depth + 1) for item in body)
+        if tag == "d" and isinstance(body, list):
+            return _dict([visit(pair, depth + 1) for pair in body])
+        if tag == "a" and isinstance(body, list) and len(body) == 2:
+            return take(*body)
+        if tag == "T" and isinstance(body, list) and len(body) == 2 and isinstance(body[0], str):
+            return _tensor(body[0], take(TORCH_BITS.get(body[0], body[0]), body[1]))
+        if tag == "h" and type(body) is int:
+            return load_handle(body)
+        if tag == "o" and isinstance(body, str):
+            return Opaque("".join(c if c.isprintable() else "?" for c in body[:MAX_NAME]))
+        raise ProtocolError("not a value")
+
+    value = visit(tree, 0)
+    if position != len(payload):
+        raise ProtocolError("the payload is larger than its arrays")
+    return value
+
+
+def _dict(pairs: list[Any]) -> dict[Any, Any]:
+    try:
+        return dict(pairs)
+    except (TypeError, ValueError) as error:
+        raise ProtocolError("not a dict") from error
+
+
+def _tensor(dtype: str, array: np.ndarray) -> Any:
+    import torch
+
+    tensor = torch.from_numpy(array)
+    return tensor.view(getattr(torch, dtype)) if dtype in TORCH_BITS else tensor
+
+
+def send(channel: socket.socket, message: dict[str, Any]) -> None:
+    """Send one message: a dict of names and plain data."""
+    buffers: list[bytes] = []
+    tree = {name: encode(value, buffers) for name, value in message.items()}
+    header = json.dumps(tree).encode()
+    channel.sendall(struct.pack(">IQ", len(header), sum(map(len, buffers))))
+    channel.sendall(header)
+    for buffer in buffers:
+        channel.sendall(buffer)
+
+
+Frame = tuple[bytes | bytearray, bytes | bytearray]
+
+
+def read_frame(read: Callable[[int], bytes | bytearray]) -> Frame:
+    """Read one frame by means of `read(size)`, which returns exactly that many bytes.
+
+    Raises:
+        ProtocolError: if its announced size is beyond the caps; nothing has been allocated then.
+    """
+    header_size, payload_size = struct.unpack(">IQ", read(12))
+    if header_size > MAX_HEADER or payload_size > MAX_PAYLOAD:
+        raise ProtocolError("a frame is larger than the cap")
+    return read(header_size), read(payload_size)
+
+
+def parse(frame: Frame, load_handle: Callable[[int], Any] = Handle) -> dict[str, Any]:
+    """The message in a frame, with fresh arrays at every call.
+
+    Raises:
+        ProtocolError: if the frame does not hold a message.
+    """
+    header, payload = frame
+    try:
+        tree = json.loads(header)
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError("a header is not JSON") from error
+    if not isinstance(tree, dict):
+        raise ProtocolError("a message is a dict")
+    # One pass over all fields, so that together they must use up the payload.
+    pairs = [[name, node] for name, node in tree.items()]
+    return dict(decode({"d": pairs}, memoryview(payload), load_handle))
