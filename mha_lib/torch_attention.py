@@ -57,8 +57,8 @@ def attention(
 class MultiHeadAttention(nn.Module):
     """Multi-head self-attention with dropout on the weights.
 
-    The linear layers `q_proj`, `k_proj`, `v_proj` and `out_proj` map `d_model` features to as many, with bias.
-    Head i owns the features `i*d_k … (i+1)*d_k - 1` of the first three.
+    The linear layers `q_proj`, `k_proj`, `v_proj` and `out_proj` map `d_model` features to as many, with a
+    bias. Head i owns the features `i*d_k … (i+1)*d_k - 1` of the first three.
 
     Args:
         d_model: number of features.

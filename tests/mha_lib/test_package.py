@@ -1,0 +1,42 @@
+import ast
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mha_lib
+
+MODULES = sorted(module.name for module in pkgutil.walk_packages(mha_lib.__path__, "mha_lib."))
+NUMPY_MODULES = [name for name in MODULES if "torch" not in name]
+
+
+def source_of(name):
+    path = Path(mha_lib.__path__[0]).parent.joinpath(*name.split("."))
+    return (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text()
+
+
+def imported_by(name):
+    for node in ast.walk(ast.parse(source_of(name))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "relative imports hide what a module needs"
+            yield node.module
+
+
+def test_the_numpy_modules_do_not_load_torch():
+    code = f"import sys, {', '.join(['mha_lib', *NUMPY_MODULES])}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["mha_lib", *MODULES])
+def test_a_module_needs_only_numpy_torch_and_the_standard_library(name):
+    roots = {imported.split(".")[0] for imported in imported_by(name)}
+    assert roots <= {"mha_lib", "numpy", "torch", *sys.stdlib_module_names}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_map_of_the_package_shows_every_module(name):
+    assert f"`{'.'.join(name.split('.')[:2])}`" in (mha_lib.__doc__ or "")
