@@ -103,8 +103,8 @@ def _mounts(files: Path | None, limits: Limits) -> Iterator[str]:
     for path in ETC:
         yield from ("--ro-bind-try", path, path)
     prefix = os.path.realpath(sys.base_prefix)
-    for path in (*reversed(Path(prefix).parents), "/home", INSIDE_PACKAGES, INSIDE_GRADER):
-        yield from ("--dir", str(path))  # else bubblewrap makes it on the way, for its own uid only
+    for folder in (*map(str, reversed(Path(prefix).parents)), "/home", INSIDE_PACKAGES, INSIDE_GRADER):
+        yield from ("--dir", folder)  # else bubblewrap makes it on the way, for its own uid only
     if not prefix.startswith("/usr"):
         yield from ("--ro-bind", prefix, prefix)
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
@@ -171,7 +171,9 @@ def command(inner: list[str], files: Path | None, limits: Limits, secrets: Path 
     for name, value in _environment().items():
         line += ["--setenv", name, value]
     line += list(_mounts(files, limits))
-    if secrets is not None and str(secrets.resolve()).startswith(("/usr/", os.path.realpath(sys.base_prefix))):
+    if secrets is not None and str(secrets.resolve()).startswith(
+        ("/usr/", os.path.realpath(sys.base_prefix))
+    ):
         line += ["--tmpfs", str(secrets.resolve())]
     inner = [*_limit_command(limits), *inner]
     if os.geteuid() == 0:
@@ -199,7 +201,7 @@ def _limit_command(limits: Limits) -> list[str]:
 class Sandbox:
     """One student's process, with a channel to it. Use it as a context manager: leaving it kills the process."""
 
-    def __init__(self, files: Path | None = None, limits: Limits = Limits(), secrets: Path | None = None):  # noqa: B008
+    def __init__(self, files: Path | None = None, limits: Limits = Limits(), secrets: Path | None = None):
         """Start the process and wait until it answers.
 
         Raises:

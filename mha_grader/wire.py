@@ -27,8 +27,7 @@ MAX_DEPTH = 16
 MAX_NAME = 80
 
 NUMPY_DTYPES = frozenset(
-    ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
-    + ["float16", "float32", "float64"]
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
 )
 # NumPy has no bfloat16: such a tensor travels as its bits.
 TORCH_BITS = {"bfloat16": "int16"}
@@ -107,7 +106,9 @@ def decode(tree: Any, payload: memoryview, load_handle: Callable[[int], Any] = H
         nonlocal position
         if dtype not in NUMPY_DTYPES:
             raise ProtocolError("unknown dtype")
-        if not (isinstance(shape, list) and len(shape) <= 32 and all(type(s) is int and s >= 0 for s in shape)):
+        if not (
+            isinstance(shape, list) and len(shape) <= 32 and all(type(s) is int and s >= 0 for s in shape)
+        ):
             raise ProtocolError("a shape is a list of sizes")
         size = math.prod(shape) * np.dtype(dtype).itemsize
         if position + size > len(payload):

@@ -16,8 +16,6 @@ from typing import Any
 
 sys.path[:] = [p for p in sys.path if p] + [os.environ["STUDENT_PACKAGES"]]
 
-import numpy as np  # noqa: E402 - only now can it be found
-
 
 def load_wire() -> Any:
     """The module beside this file, which is on no import path."""
@@ -47,8 +45,8 @@ def start_shell() -> Any:
     shell.user_module = main
     shell.user_ns = main.__dict__
     shell.init_user_ns()
-    shell.showtraceback = lambda *args, **kwargs: None
-    shell.showsyntaxerror = lambda *args, **kwargs: None
+    for quiet in ("showtraceback", "showsyntaxerror"):
+        setattr(shell, quiet, lambda *args, **kwargs: None)
     return shell
 
 
@@ -79,7 +77,9 @@ class Worker:
             return {"status": "missing"}
         value = self.shell.user_ns[name](*args, **kwargs)
         old_args, old_kwargs = pristine
-        changed = [str(i) for i, (new, old) in enumerate(zip(args, old_args, strict=True)) if differs(new, old)]
+        changed = [
+            str(i) for i, (new, old) in enumerate(zip(args, old_args, strict=True)) if differs(new, old)
+        ]
         changed += [key for key in kwargs if differs(kwargs[key], old_kwargs[key])]
         return {"status": "ok", "value": value, "changed": changed}
 

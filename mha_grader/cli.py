@@ -1,0 +1,238 @@
+"""The command `mha-grade`."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import functools
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from mha_grader import assignment as assignments
+from mha_grader import grading, schedule
+from mha_grader.assignment import CourseError
+from mha_grader.course import Course
+from mha_grader.records import ItemRecord, PartRecord, SubmissionRecord
+from mha_grader.sandbox import SandboxUnavailable, probe
+
+DESCRIPTION = """\
+Grade hand-ins of the multi-head attention course in a sandbox, and say why.
+
+A week of an instructor:
+  mha-grade grade single_head        grade all that lies in submitted/<student>/single_head/
+  mha-grade feedback single_head     write a page for each student into feedback/
+  mha-grade export single_head       write the scores to grades/single_head.csv and .json
+
+Test a piece of code without a notebook (it defines one item, see the assignment):
+  mha-grade try single_head attention my_attention.py
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns the exit code: 0 done, 1 the machine or the course is not ready, 2 wrong usage."""
+    arguments = _parser().parse_args(argv)
+    try:
+        result: int = arguments.run(arguments)
+        return result
+    except (CourseError, SandboxUnavailable) as error:
+        print(f"mha-grade: {error}", file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="mha-grade", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--course", type=Path, metavar="DIR", help="the course's folder (default: this one)")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    grade = commands.add_parser(
+        "grade",
+        help="grade hand-ins and enter the scores in the gradebook",
+        description="Grade every hand-in of an assignment, enter the scores in nbgrader's gradebook, and show a "
+        "table. Hand-ins that were graded before and have not changed are not run again.",
+    )
+    grade.add_argument("assignment", metavar="ASSIGNMENT")
+    grade.add_argument("--student", metavar="ID", help="only this student")
+    grade.add_argument(
+        "--submitted", type=Path, metavar="DIR", help="where the hand-ins lie (default: submitted/)"
+    )
+    grade.add_argument("--force", action="store_true", help="run unchanged hand-ins again")
+    grade.set_defaults(run=_grade)
+
+    attempt = commands.add_parser(
+        "try",
+        help="grade plain files that define one item",
+        description="Grade Python files, each of which defines one item of an assignment (and whatever it needs), "
+        "through the same sandbox and the same hidden tests as hand-ins.",
+    )
+    attempt.add_argument("assignment", metavar="ASSIGNMENT")
+    attempt.add_argument("item", metavar="ITEM")
+    attempt.add_argument("files", type=Path, nargs="+", metavar="FILE.py")
+    attempt.add_argument("--json", action="store_true", help="one JSON object a file instead of a table")
+    attempt.set_defaults(run=_try)
+    return parser
+
+
+_load = functools.cache(assignments.load)  # once a process, since a worker grades many
+
+
+# --- grade ------------------------------------------------------------------------------------------------
+
+
+def _grade(arguments: argparse.Namespace) -> int:
+    course = Course.find(arguments.course)
+    assignment = assignments.load(course.root, arguments.assignment)
+    submitted = (arguments.submitted or course.submitted).resolve()
+    students = _students(submitted, arguments.assignment, arguments.student)
+    probe()
+    records = _grade_all(course, assignment, submitted, students, arguments.force)
+    _print_scores(records)
+    return 0
+
+
+def _students(submitted: Path, assignment: str, only: str | None) -> list[str]:
+    """Ids of the students who have a folder for the assignment.
+
+    Raises:
+        CourseError: if there is none.
+    """
+    if only is not None and not (submitted / only).is_dir():
+        raise CourseError(f"there is no folder of student {only!r} in {submitted}")
+    students = sorted(path.parent.name for path in submitted.glob(f"*/{assignment}") if path.is_dir())
+    students = [student for student in students if only in (None, student)]
+    if not students:
+        raise CourseError(
+            f"there is nothing to grade: no {submitted}/<student>/{assignment}/{assignment}.ipynb"
+        )
+    return students
+
+
+def _grade_all(
+    course: Course, assignment: assignments.Assignment, submitted: Path, students: list[str], force: bool
+) -> dict[str, SubmissionRecord]:
+    console = Console(stderr=True)
+    folders = [submitted / student / assignment.name for student in students]
+    task = functools.partial(_run_grade, course, assignment.name, force)
+    records: dict[str, SubmissionRecord] = {}
+    columns = (TextColumn("grading"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        bar = progress.add_task("", total=len(students))
+        for index, record in schedule.run_all(task, folders):
+            records[students[index]] = record
+            progress.advance(bar)
+    return dict(sorted(records.items()))
+
+
+def _run_grade(course: Course, name: str, force: bool, folder: Path) -> SubmissionRecord:
+    return grading.grade_student(course, _load(course.root, name), folder, force=force)
+
+
+def _print_scores(records: dict[str, SubmissionRecord]) -> None:
+    table = Table(title=None)
+    table.add_column("student")
+    table.add_column("hand-in")
+    table.add_column("score", justify="right")
+    items = [item.item for item in next(iter(records.values())).items]
+    for item in items:
+        table.add_column(item, justify="right")
+    table.add_column("recognised")
+    for student, record in records.items():
+        slugs = dict.fromkeys(part.pitfall for item in record.items for part in item.parts if part.pitfall)
+        table.add_row(
+            Text(student),
+            record.status,
+            f"{record.score:g} / {record.max_score:g}",
+            *(f"{item.score:g} / {item.max_score:g}" for item in record.items),
+            ", ".join(filter(None, slugs)),
+        )
+    Console().print(table)
+
+
+# --- try --------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class _TryTask:
+    course: Course
+    assignment: str
+    item: str
+    source: str
+
+
+def _try(arguments: argparse.Namespace) -> int:
+    course = Course.find(arguments.course)
+    assignment = assignments.load(course.root, arguments.assignment)
+    assignment.cell("solution", arguments.item)  # complains if there is no such item
+    sources = [_read_source(path) for path in arguments.files]
+    probe()
+    tasks = [_TryTask(course, assignment.name, arguments.item, source) for source in sources]
+    results: dict[int, ItemRecord] = dict(schedule.run_all(_run_try, tasks))
+    for index, path in enumerate(arguments.files):
+        if arguments.json:
+            print(json.dumps(_as_json(path, assignment.name, results[index]), ensure_ascii=False))
+        else:
+            _print_item(path, results[index])
+    return 0
+
+
+def _read_source(path: Path) -> str:
+    try:
+        return path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CourseError(f"cannot read {path}: {error}") from None
+
+
+def _run_try(task: _TryTask) -> ItemRecord:
+    assignment = _load(task.course.root, task.assignment)
+    return grading.grade_item(assignment, grading.settings(task.course), task.item, task.source)
+
+
+def _as_json(path: Path, assignment: str, record: ItemRecord) -> dict[str, Any]:
+    return {
+        "file": str(path),
+        "assignment": assignment,
+        "item": record.item,
+        "status": record.status,
+        "score": record.score,
+        "max_score": record.max_score,
+        "parts": [_part_json(part) for part in record.parts],
+    }
+
+
+def _part_json(part: PartRecord) -> dict[str, Any]:
+    return {
+        "name": part.name,
+        "points": part.points,
+        "max_points": part.max_points,
+        "status": part.status,
+        "pitfall": part.pitfall,
+        "message": part.message,
+    }
+
+
+def _print_item(path: Path, record: ItemRecord) -> None:
+    console = Console()
+    table = Table(
+        title=f"{path}: {record.item} {record.score:g} / {record.max_score:g}", title_justify="left"
+    )
+    table.add_column("part")
+    table.add_column("points", justify="right")
+    table.add_column("status")
+    table.add_column("what it shows, and why it failed")
+    for part in record.parts:
+        text = part.proves if part.status == "pass" else f"{part.proves}\n{part.message}"
+        table.add_row(part.name, f"{part.points:g} / {part.max_points:g}", part.status, Text(text))
+    console.print(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

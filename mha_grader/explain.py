@@ -1,0 +1,112 @@
+"""The words that a student reads about a part: the misconception if it is known, else a difference to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mha_grader.diagnosis import gap
+from mha_grader.records import PartRecord
+from mha_grader.runner import Verdict, clean, describe_error
+from mha_grader.session import OutOfBudget
+from mha_grader.testing import CallError
+from mha_grader.wire import Opaque
+from mha_lib import pitfalls
+
+
+@dataclass(frozen=True)
+class Example:
+    """Both sides of a public example: what the item's name stands for, and the reference."""
+
+    item: str
+    tested: Callable[..., Any]
+    reference: Callable[..., Any]
+
+
+def explain(verdict: Verdict, slug: str | None, example: Example | None) -> PartRecord:
+    """The part's record, with a message that holds no hidden input."""
+    part = verdict.part
+    message = verdict.reason
+    if slug is not None:
+        pitfall = pitfalls.BANK[slug]
+        message = f"{pitfall.title} ({slug}). {pitfall.reason} {pitfall.fix}"
+    elif verdict.status in ("fail", "error") and example is not None and part.example is not None:
+        message = f"{verdict.reason}.\n{difference(part.example, example)}"
+    elif message:
+        message = f"{message}."
+    return PartRecord(part.name, part.points, verdict.status, part.proves, slug, capital(message))
+
+
+def capital(text: str) -> str:
+    """The text with its first letter in capitals."""
+    return text[:1].upper() + text[1:]
+
+
+def difference(expression: str, example: Example) -> str:
+    """Evaluate an expression on public inputs with the student's function and with the reference."""
+    expected = eval(expression, {"np": np, example.item: example.reference})
+    try:
+        got = eval(expression, {"np": np, example.item: example.tested})
+    except CallError as error:
+        return f"Try it yourself: {expression}\nthere, {describe_error(error, show_text=True)[1]}."
+    except OutOfBudget:
+        return f"Try it yourself: {expression}"
+    except Exception:  # the expression looks into a result that is not what it should be
+        return f"Try it yourself: {expression}\nexpected {show(expected)}"
+    found = first_difference(got, expected)
+    if found is None:
+        return (
+            f"On the public example {expression} your answer is right; "
+            "the hidden inputs have other shapes and sizes."
+        )
+    return f"Try it yourself: {expression}\n{found}"
+
+
+def first_difference(got: Any, expected: Any, place: str = "the result") -> str | None:
+    """Where two values first differ, what was expected there and what came; None if they do not."""
+    if isinstance(expected, tuple):
+        if not isinstance(got, tuple | list) or len(got) != len(expected):
+            return f"expected {len(expected)} values, got {describe(got)}"
+        pairs = enumerate(zip(got, expected, strict=True))
+        found = (first_difference(one, other, f"value {i} of the result") for i, (one, other) in pairs)
+        return next((text for text in found if text is not None), None)
+    if isinstance(expected, np.ndarray | np.generic):
+        expected = np.asarray(expected)
+        if not isinstance(got, np.ndarray):
+            return f"expected an array of shape {expected.shape}, got {describe(got)}"
+        if got.shape != expected.shape:
+            return f"expected shape {expected.shape}, got shape {got.shape}"
+        if (got.dtype.kind == "b") != (expected.dtype.kind == "b"):
+            return f"expected dtype {expected.dtype}, got dtype {got.dtype}"
+        for index in np.ndindex(expected.shape):
+            if gap(got[index][None], expected[index][None]) > 1.0:
+                at = f"at index {list(index)} of {place}: " if index else ""
+                return f"{at}expected {show(expected[index])}, got {show(got[index])}"
+        return None
+    same = type(got) is type(expected) and got == expected
+    return None if same else f"expected {show(expected)}, got {show(got)}"
+
+
+def describe(value: Any) -> str:
+    """A value's kind in a few words."""
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape}"
+    if isinstance(value, tuple | list):
+        return f"{len(value)} values"
+    if isinstance(value, Opaque):
+        return f"something of type {value.type_name}"
+    return "None (is a return missing?)" if value is None else f"something of type {type(value).__name__}"
+
+
+def show(value: Any) -> str:
+    """A value, short enough for a line."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, np.ndarray):
+        return clean(np.array2string(value, precision=4, separator=", ").replace("\n", " "), 200)
+    return describe(value) if isinstance(value, Opaque) else clean(repr(value), 200)

@@ -1,0 +1,230 @@
+"""Grade one hand-in, or one item in a plain file: pure tasks that return records.
+
+The student's cells run in a sandboxed process, in the notebook's order; each item is tested right where its
+test cell stands. The hidden tests, the reference and the comparison run here, and no student code does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mha_grader import diagnosis, rebuild, store
+from mha_grader.assignment import Assignment, Cell
+from mha_grader.course import Course
+from mha_grader.explain import Example, explain
+from mha_grader.records import ItemRecord, PartRecord, SubmissionRecord
+from mha_grader.runner import Recorder, Verdict, describe_error, load_parts, run_parts, seed
+from mha_grader.sandbox import Limits
+from mha_grader.session import Budget, OutOfBudget, RemoteFunction, Session
+from mha_grader.testing import CallError
+from mha_lib import pitfalls
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What grading depends on beside the assignment and the hand-in."""
+
+    secret: bytes  # the course's; hidden inputs are drawn from it
+    course: Path
+    limits: Limits = field(default_factory=Limits)
+    budget: Budget = field(default_factory=Budget)
+
+    def session(self, assignment: Assignment) -> Session:
+        """A new session for one student."""
+        return Session(assignment.files, self.limits, self.budget, self.course)
+
+
+def grade_submission(assignment: Assignment, settings: Settings, data: bytes) -> SubmissionRecord:
+    """Grade the bytes of one hand-in. Whatever they are, the result is a record.
+
+    Args:
+        assignment: the assignment that it was handed in for.
+        settings: the course's secret and limits.
+        data: the file's content.
+
+    Raises:
+        SandboxUnavailable: if this machine cannot run students' code safely.
+    """
+    try:
+        rebuilt = rebuild.rebuild(assignment, data)
+    except rebuild.Unusable as unusable:
+        return unusable_record(assignment, unusable, data)
+    grader = _Grader(assignment, settings)
+    with settings.session(assignment) as session:
+        items = grader.run(session, rebuilt)
+        log = tuple(session.log)
+    return SubmissionRecord(
+        assignment=assignment.name,
+        version=assignment.version,
+        submission=hashlib.sha256(data).hexdigest(),
+        status=rebuilt.status,
+        items=tuple(items),
+        notes=tuple(rebuilt.notes),
+        log=log,
+    )
+
+
+def settings(course: Course) -> Settings:
+    """The settings of a course."""
+    return Settings(secret=course.secret(), course=course.root)
+
+
+def grade_student(
+    course: Course, assignment: Assignment, folder: Path, *, force: bool = False
+) -> SubmissionRecord:
+    """Grade the notebook in `<student>/<assignment>/` and store the record.
+
+    If the same bytes were graded before by the same version of the assignment, the stored record is returned
+    as it is, unless `force` is set.
+
+    Raises:
+        SandboxUnavailable: if this machine cannot run students' code safely.
+    """
+    student = folder.parent.name
+    try:
+        data, notes = rebuild.find(folder, assignment.name)
+    except rebuild.Unusable as unusable:
+        record = unusable_record(assignment, unusable, b"")
+    else:
+        old = store.load(course.grades(assignment.name), student)
+        key = (hashlib.sha256(data).hexdigest(), assignment.version)
+        if old is not None and (old.submission, old.version) == key and not force:
+            return old
+        record = grade_submission(assignment, settings(course), data)
+        if notes:
+            status = "repaired" if record.status == "graded" else record.status
+            record = dataclasses.replace(record, status=status, notes=(*notes, *record.notes))
+    store.save(course.grades(assignment.name), student, record)
+    return record
+
+
+def unusable_record(assignment: Assignment, unusable: rebuild.Unusable, data: bytes) -> SubmissionRecord:
+    """The record of a hand-in in which nothing can be graded: every part is not run."""
+    items = []
+    for item in assignment.items:
+        parts = load_parts(assignment.cell("test", item).hidden, {}, assignment.reference)
+        items.append(
+            ItemRecord(item, tuple(PartRecord(p.name, p.points, "not-run", p.proves) for p in parts))
+        )
+    return SubmissionRecord(
+        assignment=assignment.name,
+        version=assignment.version,
+        submission=hashlib.sha256(data).hexdigest() if data else "",
+        status=unusable.status,
+        items=tuple(items),
+        notes=(str(unusable),),
+    )
+
+
+def grade_item(assignment: Assignment, settings: Settings, item: str, source: str) -> ItemRecord:
+    """Grade one item whose code stands in a text of its own; the notebook's given names are there as well.
+
+    Raises:
+        CourseError: if the assignment has no such item.
+        SandboxUnavailable: if this machine cannot run students' code safely.
+    """
+    cell = assignment.cell("solution", item)
+    grader = _Grader(assignment, settings)
+    with settings.session(assignment) as session:
+        for given in assignment.cells:
+            if given.kind == "given":
+                session.execute(given.id, given.source, settings.budget.cell)
+            if given is cell:
+                break
+        failure = session.execute(item, source, settings.budget.cell)
+        return grader.item(session, item, source, failure, ())
+
+
+class _Grader:
+    """Grades the items of one hand-in in the notebook's order."""
+
+    def __init__(self, assignment: Assignment, settings: Settings):
+        self.assignment, self.settings = assignment, settings
+
+    def run(self, session: Session, rebuilt: rebuild.Rebuilt) -> list[ItemRecord]:
+        failures: dict[str, CallError | None] = {}
+        records: list[ItemRecord] = []
+        for number, source in enumerate(rebuilt.added.get(None, [])):
+            self._execute(session, f"added 0.{number}", source, self.settings.budget.added)
+        for cell in self.assignment.cells:
+            if cell.kind == "given":
+                self._execute(session, cell.id, cell.released, self.settings.budget.cell)
+            elif cell.kind == "solution":
+                assert cell.item is not None
+                source = rebuilt.sources[cell.item]
+                failures[cell.item] = self._execute(session, cell.item, source, self.settings.budget.cell)
+            elif cell.kind == "test":
+                records.append(self._tested(session, cell, rebuilt, failures))
+            for number, source in enumerate(rebuilt.added.get(cell.id, [])):
+                self._execute(session, f"added {cell.id}.{number}", source, self.settings.budget.added)
+        return records
+
+    def _execute(self, session: Session, label: str, source: str, seconds: float) -> CallError | None:
+        try:
+            return session.execute(label, source, seconds)
+        except OutOfBudget:
+            return CallError("timeout")
+
+    def _tested(
+        self, session: Session, cell: Cell, rebuilt: rebuild.Rebuilt, failures: dict[str, CallError | None]
+    ) -> ItemRecord:
+        assert cell.item is not None
+        notes = rebuilt.item_notes.get(cell.item, ())
+        return self.item(session, cell.item, rebuilt.sources[cell.item], failures[cell.item], notes)
+
+    def item(
+        self, session: Session, item: str, source: str, failure: CallError | None, notes: Sequence[str]
+    ) -> ItemRecord:
+        """Run an item's hidden test on what the session has executed."""
+        session.start_item()
+        hidden = self.assignment.cell("test", item).hidden
+        reference = getattr(self.assignment.reference, item)
+        tested: Any
+        value, failure = self._value(session, item, failure)
+        recorder = Recorder(RemoteFunction(session, item)) if callable(reference) else None
+        tested = recorder if recorder is not None else value
+        parts = load_parts(hidden, {item: tested}, self.assignment.reference)
+        if failure is not None:
+            verdicts = self._all_failed(parts, failure)
+        else:
+            verdicts = run_parts(parts, recorder, lambda part: self._seed(item, part.name))
+        found = diagnosis.recognise(verdicts, pitfalls.variants(self.assignment.name, item))
+        example = Example(item, tested, reference) if recorder is not None and failure is None else None
+        records = tuple(explain(verdict, found.get(verdict.part.name), example) for verdict in verdicts)
+        for verdict in verdicts:
+            session.log.append(f"{item} / {verdict.part.name}: {verdict.status} {verdict.reason}")
+        return ItemRecord(item, records, source, tuple(notes))
+
+    def _seed(self, item: str, part: str) -> Any:
+        return seed(self.settings.secret, f"{self.assignment.name} {self.assignment.version}", item, part)
+
+    @staticmethod
+    def _value(session: Session, item: str, failure: CallError | None) -> tuple[Any, CallError | None]:
+        """What the name stands for. A cell that raised may have defined it before: then it is tested."""
+        if failure is not None and failure.kind != "error":
+            return None, failure
+        try:
+            return session.value(item), None
+        except CallError as error:
+            return None, failure or error
+        except OutOfBudget:
+            return None, CallError("timeout")
+
+    @staticmethod
+    def _all_failed(parts: Sequence[Any], failure: CallError) -> list[Verdict]:
+        """The cell itself gave nothing to test: parts that rest on others are not run, the others say why."""
+        status, reason = describe_error(failure, show_text=True)
+        verdicts = []
+        for part in parts:
+            if part.needs:
+                verdicts.append(
+                    Verdict(part, "not-run", f"not run, since it rests on the part “{part.needs[0]}”")
+                )
+            else:
+                verdicts.append(Verdict(part, status, reason))
+        return verdicts

@@ -1,0 +1,221 @@
+"""From whatever was handed in to the sources that are graded, laid into the released notebook.
+
+A submission is untrusted data. Only *sources* are taken from it: of the solution cells, by `grade_id` or, if
+the metadata is damaged, by the name that a cell defines; and of code cells that the student added. Its test
+cells, outputs, tags and all other metadata are ignored.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mha_grader.assignment import Assignment, Cell
+
+MAX_BYTES = 100 * 2**20
+MAX_SOURCE = 1_000_000  # characters of one cell
+MAX_ADDED = 200  # cells
+
+
+class Unusable(Exception):  # noqa: N818 - it is a status of a hand-in
+    """Nothing can be graded. `status` is the hand-in's status, the text says what to do, to the student."""
+
+    def __init__(self, status: str, text: str):
+        super().__init__(text)
+        self.status = status
+
+
+@dataclass
+class Rebuilt:
+    """What is graded: for each item its source, and the added cells behind the cell they followed."""
+
+    sources: dict[str, str]
+    added: dict[str | None, list[str]] = field(default_factory=dict)  # by id of the released cell before them
+    notes: list[str] = field(default_factory=list)  # for the student
+    item_notes: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def status(self) -> str:
+        """`graded` if it was taken as handed in, `repaired` if something had to be put right."""
+        return "repaired" if self.notes or self.item_notes else "graded"
+
+
+def find(folder: Path, name: str) -> tuple[bytes, list[str]]:
+    """The bytes of the notebook that a student handed in, and notes.
+
+    Args:
+        folder: the student's folder for the assignment.
+        name: the assignment's, and so the notebook's, name.
+
+    Raises:
+        Unusable: if there is no notebook, several under other names, or it cannot be read.
+    """
+    notebooks = sorted(path for path in folder.glob("*.ipynb") if path.is_file() and not path.is_symlink())
+    chosen, notes = folder / f"{name}.ipynb", []
+    if chosen not in notebooks:
+        if not notebooks:
+            raise Unusable("missing", f"no notebook was found: hand in the file {name}.ipynb")
+        if len(notebooks) > 1:
+            names = ", ".join(path.name for path in notebooks)
+            raise Unusable(
+                "missing", f"there is no {name}.ipynb among {names}: hand in one file of that name"
+            )
+        chosen = notebooks[0]
+        notes = [f"the notebook was handed in as {chosen.name}; its name should be {name}.ipynb"]
+    if chosen.stat().st_size > MAX_BYTES:
+        raise Unusable("too-large", "the file is larger than 100 MB: clear all outputs and hand it in again")
+    try:
+        return chosen.read_bytes(), notes
+    except OSError as error:
+        raise Unusable(
+            "unreadable", f"the file cannot be read ({error.strerror}): hand it in again"
+        ) from None
+
+
+def parse(data: bytes) -> list[dict[str, Any]]:
+    """The cells of a notebook in any format since version 3, each with `cell_type`, `source` and `metadata`.
+
+    Raises:
+        Unusable: if it is not JSON or not a notebook.
+    """
+    if len(data) > MAX_BYTES:
+        raise Unusable("too-large", "the file is larger than 100 MB: clear all outputs and hand it in again")
+    try:
+        notebook = json.loads(_decode(data))
+    except (ValueError, RecursionError):
+        raise Unusable(
+            "not-json", "the file is not a notebook (not JSON): save it in Jupyter and hand that file in"
+        ) from None
+    cells = notebook.get("cells") if isinstance(notebook, dict) else None
+    if cells is None and isinstance(notebook, dict) and isinstance(notebook.get("worksheets"), list):
+        sheets = [sheet for sheet in notebook["worksheets"] if isinstance(sheet, dict)]
+        cells = [cell for sheet in sheets for cell in sheet.get("cells", [])]
+    if not isinstance(cells, list):
+        raise Unusable("not-a-notebook", "the file is JSON, but it has no cells: hand in the notebook itself")
+    return [_normal(cell) for cell in cells if isinstance(cell, dict)]
+
+
+def _decode(data: bytes) -> str:
+    for encoding in ("utf-8-sig", "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "latin-1"):
+        try:
+            return data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+    return data.decode("latin-1")
+
+
+def _normal(cell: dict[str, Any]) -> dict[str, Any]:
+    source = cell.get("source", cell.get("input", ""))
+    if isinstance(source, list):
+        source = "".join(line for line in source if isinstance(line, str))
+    metadata = cell.get("metadata")
+    return {
+        "cell_type": cell.get("cell_type"),
+        "source": _newlines(source) if isinstance(source, str) else "",
+        "metadata": metadata if isinstance(metadata, dict) else {},
+        "id": cell.get("id"),
+    }
+
+
+def _newlines(text: str) -> str:
+    # A lone surrogate cannot be sent anywhere; it can stand in JSON, though.
+    return text.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace").decode("utf-8")
+
+
+def rebuild(assignment: Assignment, data: bytes) -> Rebuilt:
+    """Take the sources from a submission.
+
+    Raises:
+        Unusable: if there is nothing to be taken.
+    """
+    cells = parse(data)
+    if not cells:
+        raise Unusable("not-a-notebook", "the notebook has no cells: hand in the notebook that you worked in")
+    places = {cell.id: cell for cell in assignment.cells}
+    texts = {cell.released.strip(): cell for cell in assignment.cells if cell.kind != "solution"}
+    candidates: dict[str, list[str]] = {item: [] for item in assignment.items}
+    loose: list[
+        tuple[str | None, str]
+    ] = []  # code cells without a place, behind the released cell before them
+    anchor: str | None = None
+    for cell in cells:
+        place = _place(cell, places, texts)
+        if place is not None:
+            anchor = place.id
+        if cell["cell_type"] != "code" and not (place is not None and place.kind == "solution"):
+            continue
+        source = cell["source"][:MAX_SOURCE]
+        if place is not None and place.kind == "solution":
+            assert place.item is not None
+            candidates[place.item].append(source)
+        elif place is None or (place.kind in ("given", "show") and source.strip() != place.released.strip()):
+            loose.append((anchor, source))
+    return _assemble(assignment, candidates, loose)
+
+
+def _place(cell: dict[str, Any], places: dict[str, Cell], texts: dict[str, Cell]) -> Cell | None:
+    """The released cell that this one is, by grade_id, by text, or by id."""
+    nbgrader = cell["metadata"].get("nbgrader")
+    grade_id = nbgrader.get("grade_id") if isinstance(nbgrader, dict) else None
+    if isinstance(grade_id, str) and grade_id in places:
+        return places[grade_id]
+    if cell["source"].strip() in texts:
+        return texts[cell["source"].strip()]
+    if isinstance(cell["id"], str) and cell["id"] in places and cell["cell_type"] == "code":
+        return places[cell["id"]]
+    return None
+
+
+def _assemble(
+    assignment: Assignment, candidates: dict[str, list[str]], loose: list[tuple[str | None, str]]
+) -> Rebuilt:
+    rebuilt = Rebuilt(sources={})
+    for item in assignment.items:
+        cell = assignment.cell("solution", item)
+        stub = cell.released.strip()
+        own = candidates[item]
+        written = [source for source in own if source.strip() not in ("", stub)]
+        elsewhere = [pair for pair in loose if defines(pair[1], item)]
+        notes = rebuilt.item_notes.setdefault(item, [])
+        if len(own) > 1:
+            which = "the last one that was written in" if written else "the first one"
+            notes.append(f"the cell for {item} stands {len(own)} times in your notebook; {which} was graded")
+        if written:
+            rebuilt.sources[item] = written[-1]
+        elif elsewhere:
+            # Written in a cell of its own, or the metadata is gone: it is graded at the item's place.
+            rebuilt.sources[item] = elsewhere[-1][1]
+            loose = [pair for pair in loose if pair is not elsewhere[-1]]
+            where = "its own cell is as it was released" if own else "its own cell is missing"
+            notes.append(f"{item} was found in another cell, since {where}")
+        else:
+            rebuilt.sources[item] = own[0] if own else ""
+            if not own:
+                notes.append(f"the cell for {item} is missing from your notebook")
+        if not notes:
+            del rebuilt.item_notes[item]
+    if len(loose) > MAX_ADDED:
+        rebuilt.notes.append(f"only the first {MAX_ADDED} of {len(loose)} cells that you added were run")
+    for anchor, source in loose[:MAX_ADDED]:
+        rebuilt.added.setdefault(anchor, []).append(source)
+    return rebuilt
+
+
+def defines(source: str, name: str) -> bool:
+    """Whether a cell's text defines the name at its top level, as a function, class or variable."""
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return re.search(rf"^(async +def|def|class) +{name}\b|^{name} *=[^=]", source, re.M) is not None
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == name:
+            return True
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+                return True
+    return False
