@@ -1,0 +1,66 @@
+# make course   everything, from a fresh clone to graded example hand-ins
+# make test     the whole test suite
+# make help     all targets
+.DEFAULT_GOAL := help
+.PHONY: help course test lint book exercises kit examples check-machine check-browser clean
+SHELL := /bin/bash
+
+PYTHON ?= python3
+PIP_ARGS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+help:  ## show this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+check-machine:
+	@command -v $(PYTHON) >/dev/null || { echo "Python is missing: sudo apt-get install python3 python3-venv"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "$(PYTHON) is older than 3.11; name a newer one: make PYTHON=python3.12 …"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "venv is missing: sudo apt-get install python3-venv"; exit 1; }
+	@command -v bwrap >/dev/null || { echo "bubblewrap, the sandbox for students' code, is missing: sudo apt-get install bubblewrap"; exit 1; }
+
+check-browser:
+	@command -v chromium >/dev/null || { echo "Chromium, which the tests open the book in, is missing: sudo apt-get install chromium"; exit 1; }
+
+$(READY): pyproject.toml constraints.txt | check-machine
+	@echo "== installing into $(VENV) (some minutes the first time)"
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[student,book,grade,dev]'
+	@touch $@
+
+course: check-machine $(READY)  ## install, build the book, generate the exercises, grade the example hand-ins
+	@echo "== exercises"
+	@$(MAKE) --no-print-directory exercises
+	@echo "== book"
+	@$(MAKE) --no-print-directory book
+	@echo "== example hand-ins"
+	@$(MAKE) --no-print-directory examples
+	@echo
+	@echo "The book:      $(CURDIR)/_build/html/index.html"
+	@echo "The feedback:  $(CURDIR)/build/examples/feedback/"
+
+book: $(READY)  ## build the book into _build/html; warnings are errors
+	$(BIN)/jupyter-book build . --warningiserror --nitpick --keep-going --quiet
+
+exercises: $(READY)  ## generate the notebooks in exercises/ from solutions/
+	$(BIN)/python -m mha_grader.authoring
+
+kit: exercises  ## make the students' kit in build/
+	$(BIN)/python -m mha_grader.kit
+
+examples: $(READY)  ## grade the example hand-ins, away from the course's own gradebook
+	$(BIN)/python -m examples.grade
+
+lint: $(READY)  ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: check-machine check-browser $(READY) lint  ## style, types and all tests
+	$(BIN)/pytest
+
+clean:  ## remove everything that was made, the environment excepted
+	rm -rf _build build .pytest_cache .hypothesis .ruff_cache .mypy_cache
