@@ -1,0 +1,78 @@
+"""One look for every figure: readable without colour, on a transparent ground, the same bytes at every build."""
+
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from cycler import cycler
+from matplotlib.axes import Axes
+from matplotlib_inline.backend_inline import set_matplotlib_formats
+
+INK = "#1f2430"
+MUTED = "#6b7280"
+# Okabe and Ito's palette without its yellow; each colour has a marker and a dash of its own.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9")
+MARKERS = ("o", "s", "^", "D", "v")
+DASHES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)))
+
+
+STYLE: dict[Any, Any] = {
+    "svg.hashsalt": "multi-head attention",
+    "figure.figsize": (6.4, 3.4),
+    "figure.constrained_layout.use": True,
+    "figure.facecolor": "none",
+    "savefig.facecolor": "none",
+    "axes.facecolor": "none",
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "font.size": 11,
+    "axes.titlesize": 11,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": MUTED,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.8,
+    "legend.frameon": False,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 6,
+    "axes.prop_cycle": cycler(color=COLOURS) + cycler(marker=MARKERS) + cycler(linestyle=DASHES),
+}
+
+
+def use_course_style() -> None:
+    """Draw every figure of this process as SVG in the course's style."""
+    set_matplotlib_formats("svg", metadata={"Date": None}, bbox_inches="tight")
+    mpl.rcParams.update(STYLE)
+
+
+def heat_map(
+    ax: Axes, weights: np.ndarray, queries: list[str], keys: list[str], decimals: int | None = 2
+) -> None:
+    """Draw attention weights as a table of numbers on a grey ground, one row a query, one column a key.
+
+    Args:
+        ax: the axes to draw on.
+        weights: weights `(n, m)`, from 0 to 1.
+        queries: the n row labels.
+        keys: the m column labels.
+        decimals: how many decimals to write into the cells; None writes no numbers.
+    """
+    ax.imshow(weights, cmap="Greys", vmin=0, vmax=1, aspect="auto")
+    ax.grid(visible=False)
+    ax.set_xticks(range(len(keys)), keys)
+    ax.set_yticks(range(len(queries)), queries)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    ax.set_xlabel("key")
+    ax.set_ylabel("query")
+    if decimals is None:
+        return
+    for (i, j), weight in np.ndenumerate(weights):
+        colour = "white" if weight > 0.5 else INK
+        ax.text(j, i, f"{weight:.{decimals}f}", ha="center", va="center", color=colour)
