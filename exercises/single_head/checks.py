@@ -1,0 +1,190 @@
+"""Checks for the cells of this notebook: they say what was expected, what came, and what may be wrong.
+
+This file belongs beside the notebook. You need not read or change it, and you do not hand it in.
+"""
+
+import numpy as np
+
+
+def check_close(what, got, expected, tolerance=1e-5, mistakes=None):
+    """Print ok if `got` has the shape and, up to `tolerance`, the numbers of `expected`; else say why not.
+
+    Args:
+        what: what is checked, in words.
+        got: your result.
+        expected: the right result.
+        tolerance: how far a number may be off.
+        mistakes: what other results would mean: a dict from words to the wrong result.
+
+    Raises:
+        AssertionError: if it is not right.
+    """
+    __tracebackhide__ = True
+    _check(what, got, np.asarray(expected, dtype=float), tolerance, mistakes or {})
+
+
+def check_equal(what, got, expected, mistakes=None):
+    """Print ok if `got` has the shape, the kind and the entries of `expected`; else say why not.
+
+    For masks and whole numbers. The arguments are those of `check_close`.
+
+    Raises:
+        AssertionError: if it is not right.
+    """
+    __tracebackhide__ = True
+    _check(what, got, np.asarray(expected), 0, mistakes or {})
+
+
+def check_unchanged(what, function, *arguments):
+    """Print ok if calling the function leaves its arguments as they were.
+
+    Raises:
+        AssertionError: if it changes one in place.
+    """
+    __tracebackhide__ = True
+    copies = [np.copy(argument) for argument in arguments]
+    function(*copies)
+    for number, (copy, argument) in enumerate(zip(copies, arguments, strict=True), start=1):
+        if not np.array_equal(copy, argument):
+            raise AssertionError(
+                f"{what}: argument {number} was changed in place\n"
+                "  Operations such as x -= … write into the caller's array; make a new one: x = x - …"
+            )
+    print(f"ok   {what}")
+
+
+def check_answers(answers, kinds):
+    """Print which answers there are and whether each is of the right kind. It does not know the right ones.
+
+    Args:
+        answers: a dict of your answers.
+        kinds: a dict from the name of each question to "number" or to the letters to choose from.
+
+    Raises:
+        AssertionError: if an answer is of another kind.
+    """
+    __tracebackhide__ = True
+    if not isinstance(answers, dict):
+        raise AssertionError(f"answers should be a dict, but it is a {type(answers).__name__}")
+    problems = [f"answers[{name!r}]: there is no such question" for name in answers if name not in kinds]
+    for name, kind in kinds.items():
+        answer = answers.get(name)
+        if answer is None:
+            print(f"todo {name}: no answer yet")
+        elif kind == "number" and _is_number(answer):
+            print(f"ok   {name}: a number")
+        elif kind != "number" and isinstance(answer, str) and answer in tuple(kind):
+            print(f"ok   {name}: a choice")
+        else:
+            wanted = "a number, such as 0.5" if kind == "number" else f"one of {_choices(kind)}"
+            problems.append(f"answers[{name!r}] is {answer!r}, but it should be {wanted}")
+    if problems:
+        raise AssertionError("\n  ".join(["not every answer is of the right kind", *problems]))
+
+
+def _is_number(value):
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    return number and bool(np.isfinite(value))
+
+
+def _choices(letters):
+    return ", ".join(f'"{letter}"' for letter in letters)
+
+
+def _check(what, got, expected, tolerance, mistakes):
+    __tracebackhide__ = True
+    if not isinstance(got, np.ndarray):
+        raise AssertionError(f"{what}: expected an array of shape {expected.shape}, got {_describe(got)}")
+    if _same(got, expected, tolerance):
+        print(f"ok   {what}")
+        return
+    lines = [
+        f"{what}: not as expected",
+        f"expected, shape {expected.shape}, dtype {expected.dtype}:",
+        *_show(expected),
+        f"got, shape {got.shape}, dtype {got.dtype}:",
+        *_show(got),
+        *_clues(got, expected, tolerance),
+        *[
+            f"maybe: {words}"
+            for words, wrong in mistakes.items()
+            if _same(got, np.asarray(wrong, expected.dtype), max(tolerance, 1e-3))
+        ],
+    ]
+    raise AssertionError("\n  ".join(lines))
+
+
+def _same(got, expected, tolerance):
+    """Equal in shape, in kind (booleans are not numbers), and in every entry up to the tolerance."""
+    if got.shape != expected.shape or not _comparable(got, expected):
+        return False
+    if expected.dtype == bool:
+        return bool(np.array_equal(got, expected))
+    return bool(np.all(np.abs(got.astype(float) - expected) <= tolerance))
+
+
+def _comparable(got, expected):
+    return (got.dtype == bool) == (expected.dtype == bool) and got.dtype.kind in "biuf"
+
+
+def _show(array):
+    text = np.array2string(array, precision=4, suppress_small=True, threshold=60)
+    return [f"  {line}" for line in text.splitlines()]
+
+
+def _describe(value):
+    if value is None:
+        return "None: is a return missing?"
+    if isinstance(value, tuple | list):
+        return f"a {type(value).__name__} of {len(value)}"
+    return f"a {type(value).__name__}"
+
+
+def _clues(got, expected, tolerance):
+    """What can be said in words about a wrong array, from the array alone."""
+    if got.shape != expected.shape:
+        if got.ndim >= 2 and np.swapaxes(got, -1, -2).shape == expected.shape:
+            return ["maybe: the last two axes are swapped"]
+        if got.size == expected.size:
+            return ["the number of entries is right, but the shape is not"]
+        return ["the shape is not right"]
+    if not _comparable(got, expected):
+        return [f"the shape is right, but the dtype should be {expected.dtype}"]
+    if expected.dtype == bool:
+        clues = [_first_difference(got, expected, got != expected)]
+        if np.array_equal(got, ~expected):
+            clues.append("maybe: True and False are the wrong way round; True means that it may attend")
+        return clues
+    got = got.astype(float)
+    if not np.all(np.isfinite(got)):
+        return ["maybe: an exponential overflowed, or a sum was 0; see where NaN or inf first comes up"]
+    clues = [_first_difference(got, expected, np.abs(got - expected) > tolerance)]
+    if got.size and np.all(expected != 0):
+        factors = got / expected
+        if np.ptp(factors) <= 1e-4 * abs(factors.flat[0]):
+            clues.append(f"every entry is {factors.flat[0]:.4g} times what it should be")
+    return clues + _sum_clues(got, expected)
+
+
+def _first_difference(got, expected, wrong):
+    index = tuple(int(i) for i in np.argwhere(wrong)[0])
+    places = ", ".join(map(str, index))
+    return f"first difference at [{places}]: expected {_number(expected[index])}, got {_number(got[index])}"
+
+
+def _number(value):
+    return str(value) if value.dtype == bool else f"{value:.6g}"
+
+
+def _sum_clues(got, expected):
+    """Weights should sum to 1 along some axis: tell if they do so along another one, or along none."""
+    right = [axis for axis in range(expected.ndim) if np.allclose(expected.sum(axis), 1)]
+    if not right or any(np.allclose(got.sum(axis), 1) for axis in right):
+        return []
+    for axis in range(got.ndim):
+        if np.allclose(got.sum(axis), 1):
+            return [f"it sums to 1 along axis {axis}, but should along axis {right[-1]}"]
+    if np.isclose(got.sum(), 1):
+        return ["all entries together sum to 1, but each row should by itself"]
+    sums = ", ".join(f"{number:.4g}" for number in got.sum(right[-1]).flat[:4])
+    return [f"along axis {right[-1]} it should sum to 1, but it sums to {sums}"]

@@ -1,0 +1,1015 @@
+# ---
+# jupyter:
+#   jupytext: {text_representation: {extension: .py, format_name: percent}}
+#   mha: {assignment: single_head, version: "1.0"}
+# ---
+
+# %% role="author"
+from types import SimpleNamespace
+
+from mha_grader.testing import expect, expect_close, expect_unchanged, part
+
+reference = SimpleNamespace()  # in grading: the instructor's solutions by name
+
+# %% [markdown] id="intro"
+# # One head of attention, and what it cannot do
+#
+# You build one attention head from nothing but NumPy: the softmax, the weighted average, and the masks that
+# decide which token may look at which. Then you find the limit of a single head, which is why there are
+# several of them in the next assignment.
+#
+# | | item | what it is | points | minutes |
+# |---|---|---|---|---|
+# | 1 | `softmax` | scores become weights | {points softmax} | 15 |
+# | 2 | `attention` | the head itself | {points attention} | 30 |
+# | 3 | `causal_mask` | no looking ahead | {points causal_mask} | 15 |
+# | 4 | `padding_mask` | no looking at padding | {points padding_mask} | 10 |
+# | 5 | `decoder_mask` | neither of the two | {points decoder_mask} | 10 |
+# | 6 | `answers` | why √d_k, and what one head cannot do | {points answers} | 30 |
+#
+# **How to work.** Each item has a cell to write in: put your code in place of the lines `# YOUR CODE HERE`
+# and `raise NotImplementedError()`, keep the name and the parameters, and run the check in the cell below it.
+# The check prints `ok`, or what was expected and what came. If you cannot do an item, go on: no item needs
+# your code of another one, but you may use it. You may add cells of your own.
+#
+# **How it is graded.** By more tests than you see here: other sizes, other numbers, more of each contract.
+# Every item is tested in parts, and each part that passes earns its points. Any code that keeps the contract
+# is right, a loop as well as one line. Only NumPy is there when your code is graded.
+#
+# | letter | meaning | letter | meaning |
+# |---|---|---|---|
+# | `batch` | number of sequences | `d_model` | width of the whole layer |
+# | `n` | number of queries | `d_k` | width of one head's queries and keys |
+# | `m` | number of keys and values | `d_v` | width of one head's values |
+#
+# Two rules hold for every function. It never changes its arguments in place. And in a **mask**, `True` means
+# that the query *may* attend to the key.
+
+# %% role="given" id="imports"
+import numpy as np
+
+# %% role="show" id="imports_for_checks"
+import matplotlib.pyplot as plt
+from checks import check_answers, check_close, check_equal, check_unchanged
+
+# %% [markdown] id="softmax_text"
+# ## 1. `softmax`: scores become weights
+#
+# **Points** {points softmax} · **Difficulty** 2 of 5 · **Importance** 5 of 5 · **Minutes** 15 ·
+# **Book** *One head*, section *Softmax*
+#
+# A head compares a query with every key and gets one number for each, the *score* or *logit*. The softmax
+# makes positive weights of them that sum to 1: entry $i$ of a row of logits $x$ becomes $e^{x_i} / \sum_j
+# e^{x_j}$.
+#
+# **Contract** of `softmax(x, axis=-1)`
+#
+# * `x`: float array of any shape with at least one axis. All logits are finite.
+# * `axis`: along this axis the weights sum to 1. It may be any axis of `x`, counted from the front or from
+#   the end.
+# * Returns an array of the shape of `x`.
+# * It is right for *all* finite logits. They may be in the thousands, and one row may lie 10,000 above
+#   another one.
+#
+# **Worked example.** The logits are logarithms, so that you can check the result by hand: $e^{\log 3} = 3$.
+#
+# ```python
+# softmax(np.log([[1.0, 3.0],
+#                 [2.0, 2.0]]))
+# # [[0.25, 0.75],      1/(1+3), 3/(1+3)
+# #  [0.5,  0.5 ]]      2/(2+2), 2/(2+2)
+# ```
+#
+# <details><summary>Hint: large logits</summary>
+#
+# `np.exp(1000.0)` is infinite, and infinity divided by infinity is no number. What happens to the quotient
+# above if you subtract the same number from all logits of a row? Which number would make the largest
+# exponential harmless? And is it the same number for each row?
+# </details>
+#
+# <details><summary>Hint: the axis</summary>
+#
+# `np.sum(x, axis=axis)` loses the axis that it sums over, and then the quotient pairs the wrong numbers or
+# fails. Look for the argument of `np.sum` and `np.max` that keeps it with size 1.
+# </details>
+
+# %% role="solution" item="softmax"
+from mha_lib.attention import softmax
+
+# %% role="test" item="softmax"
+logits = np.log([[1.0, 2.0, 5.0], [3.0, 3.0, 2.0]])  # (2, 3)
+check_close(
+    "softmax of two rows",
+    softmax(logits),
+    [[0.125, 0.25, 0.625], [0.375, 0.375, 0.25]],
+    mistakes={
+        "one sum was taken over the whole matrix; each row needs its own": [
+            [0.0625, 0.125, 0.3125],
+            [0.1875, 0.1875, 0.125],
+        ],
+        "each column sums to 1; without an axis argument it should be each row": [
+            [0.25, 0.4, 0.7143],
+            [0.75, 0.6, 0.2857],
+        ],
+    },
+)
+check_close(
+    "softmax along axis 0",
+    softmax(np.log([[1.0, 2.0, 5.0], [3.0, 2.0, 5.0]]), axis=0),
+    [[0.25, 0.5, 0.5], [0.75, 0.5, 0.5]],
+)
+check_close("softmax of large logits", softmax(np.array([1000.0, 1000.0])), [0.5, 0.5])
+check_unchanged("softmax leaves its argument alone", softmax, logits)
+### BEGIN HIDDEN TESTS
+
+
+@part(points=2, example="softmax(np.array([[0.0, 1.0, 2.0], [3.0, 3.0, 3.0]]))")
+def values(rng):
+    "Each row of a matrix becomes its exponentials, divided by their sum."
+    x = rng.normal(size=(5, 7))
+    expect_close(softmax(x), reference.softmax(x))
+
+
+@part(points=1, example="softmax(np.array([[[0.0, 1.0], [2.0, 2.0], [5.0, 3.0]]]))")
+def any_number_of_axes(rng):
+    "Without an axis argument the last axis is meant, however many axes there are."
+    for shape in [(6,), (2, 5, 3), (3, 2, 4, 5)]:
+        x = rng.normal(size=shape)
+        expect_close(softmax(x), reference.softmax(x))
+
+
+@part(points=2, example="softmax(np.array([[0.0, 1.0, 2.0], [3.0, 3.0, 3.0]]), 0)")
+def axis_argument(rng):
+    "The weights sum to 1 along the axis that the caller asks for."
+    x = rng.normal(size=(4, 5, 3))
+    for axis in (0, 1, 2, -2, -3):
+        expect_close(softmax(x, axis), reference.softmax(x, axis))
+
+
+@part(points=2, example="softmax(np.array([2000.0, 2000.0, 2001.0]))")
+def large_logits(rng):
+    "Logits in the thousands, of either sign, give the same weights as small ones with the same differences."
+    small = rng.normal(size=6)  # one row, so that this part is about size alone
+    for shift in (3000.0, -3000.0):
+        expect_close(softmax(small + shift), reference.softmax(small + shift), tolerance=1e-2)
+
+
+@part(points=2, example="softmax(np.array([[10000.0, 10000.0, 10001.0], [0.0, 0.0, 1.0]]))")
+def rows_far_apart(rng):
+    "A row's weights depend on that row alone, also when another row lies 10,000 above it."
+    x = rng.normal(size=(4, 6)) + np.array([[1e4], [0.0], [-1e4], [30.0]])
+    expect_close(softmax(x), reference.softmax(x), tolerance=1e-2)
+
+
+@part(points=1, needs="values")
+def input_unchanged(rng):
+    "The caller's array is as it was."
+    softmax(rng.normal(size=(3, 5)))
+    expect_unchanged(softmax, "softmax")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="attention_text"
+# ## 2. `attention`: the head itself
+#
+# **Points** {points attention} · **Difficulty** 3 of 5 · **Importance** 5 of 5 · **Minutes** 30 ·
+# **Book** *One head*, section *Scaled dot-product attention*
+#
+# Every query is compared with every key by a dot product; the scores, divided by $\sqrt{d_k}$, become
+# weights; and the output is the average of the values under these weights:
+#
+# $$\operatorname{attention}(Q, K, V) = \operatorname{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V$$
+#
+# **Contract** of `attention(Q, K, V, mask=None)`
+#
+# * `Q` is `(..., n, d_k)`, `K` is `(..., m, d_k)`, `V` is `(..., m, d_v)`. The dots stand for the same
+#   leading axes in all three: none, `(batch,)`, `(batch, heads)` or more. `n` and `m` may differ, and so may
+#   `d_k` and `d_v`.
+# * `mask` is `None`, or boolean with a shape that broadcasts to `(..., n, m)`, for example `(n, m)` for all
+#   sequences alike or `(batch, 1, n, m)`. Where it is `False`, the weight is 0, and the other weights of the
+#   query still sum to 1. Every query has at least one key that it may attend to.
+# * Scores are finite. Those of keys that a query may attend to can be as low as −20,000.
+# * Returns two arrays, `(output, weights)`: `(..., n, d_v)` and `(..., n, m)`.
+#
+# **Worked example.** Two queries, three keys, `d_k` = 4, so the scores are divided by 2. The keys hold
+# logarithms again: the first query sees 1, 1, 2, and the second 3, 1, 1.
+#
+# ```python
+# Q = np.array([[2.0, 0.0, 0.0, 0.0], [0.0, 2.0, 0.0, 0.0]])
+# K = np.log([[1.0, 3.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0], [2.0, 1.0, 1.0, 1.0]])
+# V = np.array([[4.0, 0.0], [0.0, 8.0], [2.0, 2.0]])
+# output, weights = attention(Q, K, V)
+# # weights: [[0.25, 0.25, 0.5],        1/4, 1/4, 2/4
+# #           [0.6,  0.2,  0.2]]        3/5, 1/5, 1/5
+# # output:  [[2.0, 3.0],               0.25·[4, 0] + 0.25·[0, 8] + 0.5·[2, 2]
+# #           [2.8, 2.0]]               0.6·[4, 0] + 0.2·[0, 8] + 0.2·[2, 2]
+# ```
+#
+# <details><summary>Hint: leading axes</summary>
+#
+# `@` multiplies the last two axes and pairs all the others. `K.T` turns *all* axes round, so it is right for
+# matrices only: look at `np.swapaxes`.
+# </details>
+#
+# <details><summary>Hint: the mask</summary>
+#
+# Which score gives a weight of exactly 0 after the softmax? `np.where(mask, a, b)` takes `a` where the mask
+# is `True` and broadcasts all three.
+# </details>
+
+# %% role="solution" item="attention"
+from mha_lib.attention import attention
+
+# %% role="test" item="attention"
+Q = np.array([[2.0, 0.0, 0.0, 0.0], [0.0, 2.0, 0.0, 0.0]])  # (n, d_k) = (2, 4)
+K = np.log([[1.0, 3.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0], [2.0, 1.0, 1.0, 1.0]])  # (m, d_k) = (3, 4)
+V = np.array([[4.0, 0.0], [0.0, 8.0], [2.0, 2.0]])  # (m, d_v) = (3, 2)
+output, weights = attention(Q, K, V)
+check_close(
+    "weights",
+    weights,
+    [[0.25, 0.25, 0.5], [0.6, 0.2, 0.2]],
+    mistakes={
+        "the scores were not divided by √d_k": [[0.1667, 0.1667, 0.6667], [0.8182, 0.0909, 0.0909]],
+        "the scores were divided by d_k, not by its square root": [
+            [0.2929, 0.2929, 0.4142],
+            [0.4641, 0.2679, 0.2679],
+        ],
+        "these are the scores; the softmax is missing": [[0.0, 0.0, 0.6931], [1.0986, 0.0, 0.0]],
+    },
+)
+check_close("output", output, [[2.0, 3.0], [2.8, 2.0]])
+
+mask = np.array([[True, True, False], [False, True, True]])  # (n, m)
+output, weights = attention(Q, K, V, mask=mask)
+check_close(
+    "weights under a mask",
+    weights,
+    [[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]],
+    mistakes={
+        "the mask is the wrong way round: True means that the query may attend": [
+            [0.0, 0.0, 1.0],
+            [1.0, 0.0, 0.0],
+        ],
+        "the mask has no effect": [[0.25, 0.25, 0.5], [0.6, 0.2, 0.2]],
+        "the mask came after the softmax, so the weights no longer sum to 1": [
+            [0.25, 0.25, 0.0],
+            [0.0, 0.2, 0.2],
+        ],
+        "masked scores became 0, but a score of 0 is a score like any other": [
+            [0.3333, 0.3333, 0.3333],
+            [0.3333, 0.3333, 0.3333],
+        ],
+    },
+)
+check_close("output under a mask", output, [[2.0, 4.0], [1.0, 5.0]])
+
+batch = [np.broadcast_to(array, (5, 2, *array.shape)) for array in (Q, K, V)]  # (batch, heads, …)
+output, weights = attention(*batch)
+check_close("output with leading axes", output, np.broadcast_to([[2.0, 3.0], [2.8, 2.0]], (5, 2, 2, 2)))
+check_unchanged("attention leaves its arguments alone", attention, Q, K, V)
+### BEGIN HIDDEN TESTS
+
+
+def output_of(result):
+    # Also where nothing else was returned: that costs the parts about the weights only.
+    return result[0] if isinstance(result, tuple | list) and len(result) == 2 else result
+
+
+def weights_of(result):
+    pair = isinstance(result, tuple | list) and len(result) == 2
+    expect(pair, "attention should return two arrays, (output, weights)")
+    return result[1]
+
+
+def expect_output(*arguments, tolerance=1e-5):
+    expect_close(output_of(attention(*arguments)), reference.attention(*arguments)[0], tolerance)
+
+
+def scalars(rng, *leading, n=5, m=7):
+    # d_k = d_v = 1: dividing by the root of a width does nothing, so these tokens do not test the scale.
+    return [rng.normal(size=(*leading, tokens, 1)) for tokens in (n, m, m)]
+
+
+def kinds(rng, *leading, n=5, m=7, d_k=4, d_v=6):
+    # Each query asks for one kind of key: 0 for it and far below 0 for the others, on any scale.
+    of_key = rng.permuted(np.broadcast_to(np.arange(m) % d_k, (*leading, m)), axis=-1)  # (..., m)
+    asked = rng.integers(d_k, size=(*leading, n))  # (..., n)
+    one_hot = np.eye(d_k)
+    return 300.0 * (one_hot[asked] - 1.0), one_hot[of_key], rng.normal(size=(*leading, m, d_v))
+
+
+def some_of(rng, *shape):
+    # Random, with at least one True in each row.
+    one = np.arange(shape[-1]) == rng.integers(shape[-1], size=(*shape[:-1], 1))
+    return one | (rng.random(shape) < 0.6)
+
+
+@part(points=2, example="attention(np.ones((1, 1)), np.array([[0.0], [1.0]]), np.array([[0.0], [10.0]]))")
+def values(rng):
+    "Each output is the average of the values, with the softmax of the query's scores as weights."
+    expect_output(*scalars(rng))
+
+
+@part(points=2, example="attention(np.full((1, 4), 2.0), np.eye(4)[:2] * 2.0, np.array([[0.0], [10.0]]))")
+def scale(rng):
+    "The scores are divided by the square root of the width d_k of queries and keys."
+    expect_output(rng.normal(size=(5, 24)), rng.normal(size=(7, 24)), rng.normal(size=(7, 3)))
+
+
+@part(points=1, example="attention(np.zeros((2, 1, 3)), np.ones((2, 2, 3)), np.arange(4.0).reshape(2, 2, 1))")
+def batch(rng):
+    "Each sequence of a batch is treated by itself."
+    expect_output(*kinds(rng, 2))
+
+
+@part(
+    points=1,
+    example="attention(np.zeros((1, 2, 1, 3)), np.ones((1, 2, 2, 3)), np.arange(4.0).reshape(1, 2, 2, 1))",
+)
+def batch_and_heads(rng):
+    "With two leading axes, each of the matrices is treated by itself."
+    expect_output(*kinds(rng, 2, 3))
+
+
+@part(points=1, needs=("scale", "batch_and_heads"))
+def scale_in_a_batch(rng):
+    "The width d_k is found on the last axis, however many axes there are."
+    expect_output(*[rng.normal(size=(2, 3, *size)) for size in [(5, 24), (7, 24), (7, 6)]])
+
+
+@part(points=1, example="attention(np.zeros((1, 3)), np.ones((2, 3)), np.array([[0.0], [10.0]]))")
+def weights(rng):
+    "The second result is the weights, one row for each query."
+    for arguments in (scalars(rng), kinds(rng, 2)):
+        expected = reference.attention(*arguments)[1]
+        expect_close(weights_of(attention(*arguments)), expected, what="weights")
+
+
+@part(
+    points=2,
+    example="attention(np.zeros((1, 1)), np.array([[-3.0], [1.0], [2.0]]), "
+    "np.array([[0.0], [10.0], [70.0]]), np.array([[True, True, False]]))",
+)
+def mask(rng):
+    "A query averages over the keys for which its row of the mask is True, and over no others."
+    expect_output(*scalars(rng), some_of(rng, 5, 7))
+
+
+@part(
+    points=1,
+    example="attention(np.zeros((2, 1, 1)), np.ones((2, 2, 1)), np.arange(4.0).reshape(2, 2, 1), "
+    "np.array([[True, False]]))",
+)
+def one_mask_for_all(rng):
+    "A mask of shape (n, m) holds for every sequence and every head."
+    mask = some_of(rng, 5, 7)
+    expect_output(*scalars(rng, 2), mask)
+    expect_output(*scalars(rng, 2, 3), mask)
+
+
+@part(
+    points=2,
+    example="attention(np.zeros((2, 1, 1, 1)), np.ones((2, 1, 2, 1)), np.arange(4.0).reshape(2, 1, 2, 1), "
+    "np.array([[[[True, False]]], [[[False, True]]]]))",
+)
+def mask_for_each_sequence(rng):
+    "A mask of shape (batch, 1, n, m) holds for all heads of a sequence, and each sequence has its own."
+    expect_output(*scalars(rng, 2, 3), some_of(rng, 2, 1, 5, 7))
+
+
+@part(
+    points=1,
+    example="attention(np.zeros((1, 1, 2, 1)), np.ones((1, 1, 2, 1)), np.array([[[[0.0], [10.0]]]]), "
+    "np.array([[[[True, False]]]]))",
+)
+def mask_for_all_queries(rng):
+    "A mask of shape (batch, 1, 1, m), as for padding, holds for every query of a sequence."
+    expect_output(*scalars(rng, 2, 3), some_of(rng, 2, 1, 1, 7))
+
+
+@part(
+    points=1,
+    needs="weights",
+    example="attention(np.zeros((1, 1)), np.zeros((3, 1)), np.zeros((3, 1)), np.array([[True, True, False]]))",
+)
+def masked_weights(rng):
+    "The weights that are returned are those after the mask: 0 where it is False, and with sum 1."
+    tokens, mask = scalars(rng), some_of(rng, 5, 7)
+    expected = reference.attention(*tokens, mask)[1]
+    expect_close(weights_of(attention(*tokens, mask)), expected, what="weights")
+
+
+@part(
+    points=1,
+    example="attention(np.array([[-200.0]]), np.full((3, 1), 100.0), np.array([[0.0], [10.0], [70.0]]), "
+    "np.array([[True, True, False]]))",
+)
+def scores_far_below_zero(rng):
+    "A masked key gets no weight even if the scores of all the others are about -20,000."
+    Q = np.array([[-200.0], [1.0], [-200.0], [-1.0], [50.0]])
+    K = 100.0 + rng.normal(size=(7, 1)) / 100.0  # the scores of a row lie within a few of each other
+    expect_output(Q, K, rng.normal(size=(7, 1)), some_of(rng, 5, 7), tolerance=1e-2)
+
+
+@part(points=1, example="attention(np.array([[100.0]]), np.full((2, 1), 30.0), np.array([[0.0], [10.0]]))")
+def large_scores(rng):
+    "Scores in the thousands, of either sign, do not overflow."
+    Q = np.array([[100.0], [-100.0], [0.0], [100.0], [-1.0]])
+    K = 30.0 + rng.normal(size=(7, 1)) / 100.0
+    expect_output(Q, K, rng.normal(size=(7, 1)), tolerance=1e-2)
+
+
+@part(points=1, needs="mask")
+def what_is_masked_does_not_matter(rng):
+    "Other keys and values, however large, under a mask that is False for all queries change no output."
+    (Q, K, V), mask = scalars(rng), some_of(rng, 5, 7)
+    mask[:, 2], mask[:, 4] = False, True
+    expected = reference.attention(Q, K, V, mask)[0]
+    K[2], V[2] = K[2] + 1.0, 1e6
+    expect_close(output_of(attention(Q, K, V, mask)), expected)
+
+
+@part(points=1, needs="values")
+def order_of_keys_does_not_matter(rng):
+    "Keys and values in another order give the same output: attention knows no positions."
+    Q, K, V = scalars(rng)
+    expected = reference.attention(Q, K, V)[0]
+    order = rng.permutation(7)
+    expect_close(output_of(attention(Q, K[order], V[order])), expected)
+
+
+@part(points=1, needs=("values", "mask"))
+def inputs_unchanged(rng):
+    "The caller's arrays are as they were."
+    attention(*kinds(rng))
+    expect_unchanged(attention, "attention")
+    attention(*kinds(rng), some_of(rng, 5, 7) | True)
+    expect_unchanged(attention, "attention")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="see_attention"
+# **Look at it.** Each token below *is* something (its key) and *looks for* something (its query): a noun
+# looks for its adjective, an adjective for its noun, a verb for nouns, an article for nouns. Every row of the
+# map is the average that one token takes.
+
+# %% role="show" id="plot_weights"
+WORDS = ["the", "small", "cat", "watched", "a", "bird"]
+KINDS = {"article": 0, "adjective": 1, "noun": 2, "verb": 3}
+is_a = [KINDS[kind] for kind in ("article", "adjective", "noun", "verb", "article", "noun")]
+looks_for = [KINDS[kind] for kind in ("noun", "noun", "adjective", "noun", "noun", "adjective")]
+
+
+def plot_weights(weights, title):
+    figure, axes = plt.subplots(figsize=(4.5, 4))
+    axes.imshow(weights, cmap="Blues", vmin=0, vmax=1)
+    axes.set(title=title, xlabel="key", ylabel="query")
+    axes.set_xticks(range(len(WORDS)), WORDS, rotation=45)
+    axes.set_yticks(range(len(WORDS)), WORDS)
+    for (i, j), weight in np.ndenumerate(weights):
+        axes.text(j, i, f"{weight:.2f}", ha="center", va="center", color="white" if weight > 0.6 else "black")
+    figure.tight_layout()
+    plt.show()
+
+
+keys = np.eye(4)[is_a]  # (n, d_k) = (6, 4)
+queries = 6.0 * np.eye(4)[looks_for]  # (n, d_k)
+plot_weights(attention(queries, keys, keys)[1], "who looks at whom")
+
+# %% [markdown] id="causal_mask_text"
+# ## 3. `causal_mask`: no looking ahead
+#
+# **Points** {points causal_mask} · **Difficulty** 2 of 5 · **Importance** 5 of 5 · **Minutes** 15 ·
+# **Book** *One head*, section *Masks*
+#
+# A model that predicts the next token must not see it. So a query may attend to its own position and to
+# earlier ones. When a text is generated token by token, the queries are only the *newest* `n` of `m`
+# positions: the **last query stands where the last key stands**, and the first query already has m − n keys
+# before it.
+#
+# **Contract** of `causal_mask(n, m=None)`
+#
+# * `n`, `m`: whole numbers with n ≤ m. If `m` is `None`, there are as many keys as queries.
+# * Returns a boolean array of shape `(n, m)`: entry (i, j), counted from 0, is `True` exactly if j ≤ i + (m −
+#   n).
+#
+# **Worked example.** Three queries and three keys; then the last two of three.
+#
+# ```python
+# causal_mask(3)          # [[ True, False, False],
+#                         #  [ True,  True, False],
+#                         #  [ True,  True,  True]]
+# causal_mask(2, 3)       # [[ True,  True, False],
+#                         #  [ True,  True,  True]]
+# ```
+#
+# <details><summary>Hint</summary>
+#
+# A column of row numbers compared with a row of column numbers gives a whole matrix of answers. Or look at
+# `np.tri` and its argument `k`; mind the dtype.
+# </details>
+
+# %% role="solution" item="causal_mask"
+from mha_lib.masks import causal_mask
+
+# %% role="test" item="causal_mask"
+check_equal(
+    "causal_mask(3)",
+    causal_mask(3),
+    [[True, False, False], [True, True, False], [True, True, True]],
+    mistakes={
+        "a query should see its own position too": [
+            [False, False, False],
+            [True, False, False],
+            [True, True, False],
+        ],
+        "a query sees one position ahead": [[True, True, False], [True, True, True], [True, True, True]],
+        "rows and columns are swapped: row i is query i": [
+            [True, True, True],
+            [False, True, True],
+            [False, False, True],
+        ],
+    },
+)
+check_equal(
+    "causal_mask(2, 3)",
+    causal_mask(2, 3),
+    [[True, True, False], [True, True, True]],
+    mistakes={
+        "the first query was put beside the first key, but the last belongs beside the last": [
+            [True, False, False],
+            [True, True, False],
+        ]
+    },
+)
+### BEGIN HIDDEN TESTS
+
+
+def true_in(mask):
+    # A mask of 0 and 1 is right here; its dtype is a part of its own.
+    right_kind = isinstance(mask, np.ndarray) and mask.dtype.kind in "biuf"
+    expect(right_kind, "causal_mask should return a boolean array")
+    return (mask != 0).astype(float)
+
+
+@part(points=2, example="causal_mask(4)")
+def as_many_keys_as_queries(rng):
+    "With n = m, query i may attend to keys 0 to i."
+    for n in (1, 5, int(rng.integers(6, 12))):
+        expect_close(true_in(causal_mask(n)), reference.causal_mask(n), what="the mask")
+
+
+@part(points=2, example="causal_mask(2, 5)")
+def more_keys_than_queries(rng):
+    "With n < m, the last query lines up with the last key."
+    for n in (1, 3, int(rng.integers(4, 9))):
+        m = n + int(rng.integers(1, 6))
+        expect_close(true_in(causal_mask(n, m)), reference.causal_mask(n, m), what="the mask")
+
+
+@part(points=1, needs="as_many_keys_as_queries", example="causal_mask(2)")
+def boolean(rng):
+    "The entries are True and False, not numbers."
+    mask = causal_mask(4)
+    expect(mask.dtype.kind == "b", f"the mask should be boolean, but its dtype is {mask.dtype}")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="padding_mask_text"
+# ## 4. `padding_mask`: no looking at padding
+#
+# **Points** {points padding_mask} · **Difficulty** 1 of 5 · **Importance** 4 of 5 · **Minutes** 10 ·
+# **Book** *One head*, section *Masks*
+#
+# Sequences of different lengths fit into one array only if the short ones are filled up at their end. No
+# query may attend to the filling. The mask depends on the sequence and on the key, but not on the head or the
+# query: the two axes of size 1 in its shape say so.
+#
+# **Contract** of `padding_mask(lengths, max_len)`
+#
+# * `lengths`: array of whole numbers, `(batch,)`, from 1 to `max_len`: how many tokens of each sequence are
+#   real.
+# * `max_len`: whole number, the common length after filling up.
+# * Returns a boolean array of shape `(batch, 1, 1, max_len)`, `True` where the key is a real token.
+#
+# **Worked example.**
+#
+# ```python
+# mask = padding_mask(np.array([2, 3]), 3)
+# mask.shape              # (2, 1, 1, 3)
+# mask[:, 0, 0, :]        # [[ True,  True, False],
+#                         #  [ True,  True,  True]]
+# ```
+#
+# <details><summary>Hint</summary>
+#
+# Position j is real if j is smaller than the length. Give `lengths` the shape `(batch, 1, 1, 1)` and let the
+# comparison broadcast.
+# </details>
+
+# %% role="solution" item="padding_mask"
+from mha_lib.masks import padding_mask
+
+# %% role="test" item="padding_mask"
+check_equal(
+    "padding_mask([2, 4, 1], 4)",
+    padding_mask(np.array([2, 4, 1]), 4),
+    [[[[True, True, False, False]]], [[[True, True, True, True]]], [[[True, False, False, False]]]],
+    mistakes={
+        "one position too many is real: a sequence of length 2 has the positions 0 and 1": [
+            [[[True, True, True, False]]],
+            [[[True, True, True, True]]],
+            [[[True, True, False, False]]],
+        ]
+    },
+)
+### BEGIN HIDDEN TESTS
+
+
+def lengths_for(rng, batch, max_len):
+    return rng.permutation(np.concatenate([[1, max_len], rng.integers(1, max_len + 1, size=batch - 2)]))
+
+
+@part(points=2, example="padding_mask(np.array([1, 2]), 3)")
+def values(rng):
+    "True for exactly the first lengths[b] positions of sequence b."
+    lengths = lengths_for(rng, 5, 8)
+    mask = padding_mask(lengths, 8)
+    right_kind = isinstance(mask, np.ndarray) and mask.dtype.kind in "biuf"
+    expect(right_kind, "padding_mask should return a boolean array")
+    expect(mask.size == 40, f"5 sequences of 8 positions should give 40 entries, but it has {mask.size}")
+    expected = reference.padding_mask(lengths, 8).reshape(5, 8)
+    expect_close((mask != 0).astype(float).reshape(5, 8), expected, what="the mask")
+
+
+@part(points=2, needs="values", example="padding_mask(np.array([1, 2]), 3)")
+def shape(rng):
+    "The shape is (batch, 1, 1, max_len): it broadcasts over heads and queries."
+    shape = padding_mask(lengths_for(rng, 3, 7), 7).shape
+    expect(shape == (3, 1, 1, 7), f"3 sequences of 7 positions should give shape (3, 1, 1, 7), not {shape}")
+
+
+@part(points=1, needs="values", example="padding_mask(np.array([1, 2]), 3)")
+def boolean(rng):
+    "The entries are True and False, not numbers."
+    mask = padding_mask(lengths_for(rng, 3, 7), 7)
+    expect(mask.dtype.kind == "b", f"the mask should be boolean, but its dtype is {mask.dtype}")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="decoder_mask_text"
+# ## 5. `decoder_mask`: neither ahead nor at padding
+#
+# **Points** {points decoder_mask} · **Difficulty** 2 of 5 · **Importance** 4 of 5 · **Minutes** 10 ·
+# **Book** *One head*, section *Masks*
+#
+# In a batch of texts of different lengths, both rules hold at once: a query may attend to a key only if the
+# key is not later **and** is a real token.
+#
+# **Contract** of `decoder_mask(n, keep=None)`
+#
+# * `n`: whole number of queries and keys.
+# * `keep`: `None`, or a boolean array `(batch, n)`, `True` where the token is real. Any pattern may come, as
+#   long as the first token of each sequence is real. `None` means that all tokens are real.
+# * Returns a boolean array that broadcasts to `(batch, heads, n, n)`: for example `(batch, 1, n, n)`, or `(n,
+#   n)` when `keep` is `None`. Its entry for query i and key j is `True` exactly if j ≤ i and token j is real.
+#   Rows of queries that are padding themselves follow the same rule.
+#
+# **Worked example.** One sequence of three tokens, the last of which is padding.
+#
+# ```python
+# decoder_mask(3, keep=np.array([[True, True, False]]))[0, 0]
+# # [[ True, False, False],
+# #  [ True,  True, False],
+# #  [ True,  True, False]]
+# ```
+#
+# <details><summary>Hint</summary>
+#
+# `&` combines two boolean arrays entry by entry and broadcasts them. On which axis of `(batch, heads, n, n)`
+# do the keys lie? Put `keep` there, with axes of size 1 in all other places.
+# </details>
+
+# %% role="solution" item="decoder_mask"
+from mha_lib.masks import decoder_mask
+
+# %% role="test" item="decoder_mask"
+keep = np.array([[True, True, False], [True, True, True]])  # (batch, n) = (2, 3)
+check_equal(
+    "decoder_mask(3, keep)",
+    np.broadcast_to(decoder_mask(3, keep), (2, 1, 3, 3)),
+    [
+        [[[True, False, False], [True, True, False], [True, True, False]]],
+        [[[True, False, False], [True, True, False], [True, True, True]]],
+    ],
+    mistakes={
+        "padding is masked, but the future is not": [
+            [[[True, True, False], [True, True, False], [True, True, False]]],
+            [[[True, True, True], [True, True, True], [True, True, True]]],
+        ],
+        "the future is masked, but padding is not": [
+            [[[True, False, False], [True, True, False], [True, True, True]]],
+            [[[True, False, False], [True, True, False], [True, True, True]]],
+        ],
+        "a key is allowed if one of the rules allows it; both must": [
+            [[[True, True, False], [True, True, False], [True, True, True]]],
+            [[[True, True, True], [True, True, True], [True, True, True]]],
+        ],
+        "queries that are padding were masked; it should be keys": [
+            [[[True, False, False], [True, True, False], [False, False, False]]],
+            [[[True, False, False], [True, True, False], [True, True, True]]],
+        ],
+    },
+)
+check_equal(
+    "decoder_mask(2)", np.broadcast_to(decoder_mask(2), (1, 1, 2, 2)), [[[[True, False], [True, True]]]]
+)
+check_unchanged("decoder_mask leaves keep alone", lambda keep: decoder_mask(3, keep), keep)
+### BEGIN HIDDEN TESTS
+
+
+def true_in(mask, *shape):
+    right_kind = isinstance(mask, np.ndarray) and mask.dtype.kind in "biuf"
+    expect(right_kind, "decoder_mask should return a boolean array")
+    sizes = (1,) * (len(shape) - mask.ndim) + mask.shape
+    fits = len(sizes) == 4 and all(size in (1, wanted) for size, wanted in zip(sizes, shape, strict=True))
+    expect(fits, f"a mask of shape {mask.shape} does not broadcast to (batch, heads, n, n) = {shape}")
+    return np.broadcast_to(mask != 0, shape).astype(float)
+
+
+def expect_mask(keep):
+    batch, n = keep.shape
+    expected = true_in(reference.decoder_mask(n, keep), batch, 2, n, n)
+    expect_close(true_in(decoder_mask(n, keep), batch, 2, n, n), expected, what="the mask")
+
+
+@part(points=1, example="decoder_mask(3)")
+def all_tokens_real(rng):
+    "Without keep, it is the causal mask."
+    for n in (1, int(rng.integers(4, 9))):
+        expected = true_in(reference.decoder_mask(n), 3, 2, n, n)
+        expect_close(true_in(decoder_mask(n), 3, 2, n, n), expected, what="the mask")
+
+
+@part(points=2, example="decoder_mask(3, np.array([[True, True, False]]))")
+def padding_at_the_end(rng):
+    "A key that is later or is padding gets no attention; every other one does."
+    lengths = rng.permutation([1, 3, 5, 7])
+    expect_mask(np.arange(7) < lengths[:, None])  # (4, 7)
+
+
+@part(points=1, needs="padding_at_the_end", example="decoder_mask(3, np.array([[True, False, True]]))")
+def padding_anywhere(rng):
+    "Padding between real tokens is masked as well."
+    keep = rng.random((4, 7)) < 0.5
+    keep[:, 0], keep[0, 3], keep[0, 5] = True, False, True
+    expect_mask(keep)
+
+
+@part(points=1, needs="padding_at_the_end", example="decoder_mask(2, np.array([[True, False]]))")
+def boolean(rng):
+    "The entries are True and False, not numbers."
+    mask = decoder_mask(5, np.arange(5) < np.array([[3], [5]]))
+    expect(mask.dtype.kind == "b", f"the mask should be boolean, but its dtype is {mask.dtype}")
+
+
+@part(points=1, needs="padding_at_the_end")
+def input_unchanged(rng):
+    "The caller's array keep is as it was."
+    decoder_mask(5, np.arange(5) < rng.permutation([2, 3, 5])[:, None])
+    expect_unchanged(decoder_mask, "decoder_mask")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="see_masks"
+# **Look at it.** The same sentence as before, now read from left to right, with its last token taken for
+# padding. Compare the rows with the first map: what was the weight of a masked key has gone to the others.
+
+# %% role="show" id="plot_masked_weights"
+real = np.array([[True, True, True, True, True, False]])  # (batch, n)
+seen = np.broadcast_to(decoder_mask(6, real), (1, 1, 6, 6))[0, 0]  # (n, n)
+plot_weights(attention(queries, keys, keys, seen)[1], "the same under decoder_mask")
+
+# %% [markdown] id="why_scale"
+# ## Why divide by √d_k?
+#
+# **Book** *One head*, section *Why √d_k*
+#
+# If the entries of a query and a key are independent with mean 0 and variance 1, each product of two entries
+# has mean 0 and variance 1 as well, and their dot product sums d_k of them. The cell below measures what
+# follows: the variance of the scores before and after dividing, and the largest of ten weights, averaged over
+# many queries. (Ten equal weights would be 0.1 each.)
+
+# %% role="show" id="measure_scale"
+rng = np.random.default_rng(0)
+print("  d_k   variance of q·k   of q·k/√d_k   largest weight without scaling   with scaling")
+for d_k in (4, 64, 1024):
+    q, k = rng.normal(size=(500, 1, d_k)), rng.normal(size=(500, 10, d_k))
+    scores = (q @ np.swapaxes(k, 1, 2))[:, 0]  # (500, 10)
+    sharp, scaled = softmax(scores).max(axis=1).mean(), softmax(scores / np.sqrt(d_k)).max(axis=1).mean()
+    variances = f"{scores.var():17.1f} {scores.var() / d_k:13.2f}"
+    print(f"{d_k:5d} {variances} {sharp:32.2f} {scaled:14.2f}")
+
+# %% [markdown] id="one_head_limit"
+# ## What one head cannot do
+#
+# **Book** *One head*, section *What one head cannot do*
+#
+# A query has *one* row of weights in a head. If a token needs news from two places, the head can only give it
+# a mixture of the two, and from a mixture nobody can tell the parts.
+#
+# The cell below measures it. Every position of a sequence holds four independent random numbers, its
+# *content*. The task at each position: report the contents of the positions 1, 2, … k before it, side by
+# side. The head's weights depend on the positions alone; a linear read-out, fitted by least squares, makes
+# the best of the head's output. What is printed is the share of the target's variance that it explains (1 is
+# perfect, 0 is no better than the mean).
+#
+# The law behind the numbers: as long as the weights do not depend on the contents, **h heads explain at most
+# h/k**, for h ≤ k. Each head adds one mixture, and h mixtures hold h parts out of k.
+
+# %% role="show" id="measure_one_head"
+N, WIDTH = 10, 4
+content = rng.normal(size=(2000, N, WIDTH))  # (batch, n, d_v)
+
+
+def head(mixture):
+    """One head that mixes the contents of the positions 1, 2, … before each position, with these weights."""
+    scores = np.full((N, N), -50.0)
+    for offset, weight in enumerate(mixture, start=1):
+        scores += np.diag(np.full(N - offset, np.log(weight + 1e-20) + 50.0), -offset)
+    queries = np.broadcast_to(scores * np.sqrt(N), (len(content), N, N))  # the keys are one-hot positions
+    keys = np.broadcast_to(np.eye(N), (len(content), N, N))
+    return attention(queries, keys, content)[0]  # (batch, n, d_v)
+
+
+def explained(k, mixtures):
+    """Share of variance that the heads with these mixtures explain, at positions with k predecessors."""
+    given = np.concatenate([head(mixture)[:, k:] for mixture in mixtures], axis=-1)
+    asked = np.concatenate([content[:, k - offset : N - offset] for offset in range(1, k + 1)], axis=-1)
+    given, asked = given.reshape(-1, given.shape[-1]), asked.reshape(-1, asked.shape[-1])
+    rest = asked - given @ np.linalg.lstsq(given, asked, rcond=None)[0]
+    return 1 - rest.var() / asked.var()
+
+
+print(f"k = 2, one head, mixed half and half: {explained(2, [[0.5, 0.5]]):.2f}")
+print(f"k = 2, one head, mixed 0.9 and 0.1:   {explained(2, [[0.9, 0.1]]):.2f}")
+print(f"k = 2, one head, all on the first:    {explained(2, [[1.0, 0.0]]):.2f}")
+print(f"k = 2, two heads:                     {explained(2, [[1.0, 0.0], [0.0, 1.0]]):.2f}")
+print(f"k = 4, one head:                      {explained(4, [[0.25, 0.25, 0.25, 0.25]]):.2f}")
+print(
+    f"k = 4, two heads:                     {explained(4, [[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]):.2f}"
+)
+
+# %% [markdown] id="answers_text"
+# ## 6. `answers`: eight short questions
+#
+# **Points** {points answers} · **Difficulty** 3 of 5 · **Importance** 4 of 5 · **Minutes** 30 ·
+# **Book** *One head*, sections *Why √d_k* and *What one head cannot do*
+#
+# Put your answers in place of `None`: numbers as numbers (0.5, not "1/2"; three digits are enough), choices
+# as one letter in quotation marks. Each is worth one point.
+#
+# **The scale.** The entries of q and k are independent with mean 0 and variance 1.
+#
+# 1. `variance`: a head has d_k = 100. What is the variance of q·k?
+# 2. `scaled_variance`: and of q·k/√d_k?
+# 3. `wrong_scale_deviation`: a layer has d_model = 512 and heads with d_k = 64. By mistake its scores are
+#    divided by √d_model. What is then the standard deviation of the scores?
+# 4. `wrong_scale_effect`: what does that mistake do to the attention weights, before any training? `"a"` they
+#    come too close to one-hot · `"b"` they come too close to equal · `"c"` nothing, since softmax looks only
+#    at the order of the scores
+#
+# **The limit.** At each position the contents of k other positions are asked for, side by side, as above; the
+# weights depend on positions alone, the read-out is linear.
+#
+# 5. `one_head_share`: k = 5. Which share of the variance can one head explain at most?
+# 6. `three_heads_share`: and three heads?
+# 7. `wider_head`: k = 5 again, and *one* head, but its d_k and d_v are made ten times as large. What happens
+#    to its limit? `"a"` it is ten times as high, but at most 1 · `"b"` it rises, but by less · `"c"` it stays
+# 8. `half_and_half`: k = 2, and one head puts weight ½ on each of the two positions. What can a read-out tell
+#    about the contents u and v? `"a"` both, since both are in the output · `"b"` u + v, but not which part is
+#    u and which is v · `"c"` the larger of the two
+
+# %% role="solution" item="answers"
+answers = {
+    "variance": None,
+    "scaled_variance": None,
+    "wrong_scale_deviation": None,
+    "wrong_scale_effect": None,
+    "one_head_share": None,
+    "three_heads_share": None,
+    "wider_head": None,
+    "half_and_half": None,
+}
+### BEGIN SOLUTION
+answers = {
+    "variance": 100,  # d_k products, each of variance 1
+    "scaled_variance": 1,  # dividing by √d_k divides the variance by d_k
+    "wrong_scale_deviation": np.sqrt(64 / 512),  # 0.354: √d_k / √d_model
+    "wrong_scale_effect": "b",  # scores near 0 give weights near 1/m
+    "one_head_share": 1 / 5,
+    "three_heads_share": 3 / 5,
+    "wider_head": "c",  # still one row of weights for each query
+    "half_and_half": "b",
+}
+### END SOLUTION
+
+# %% role="test" item="answers"
+check_answers(
+    answers,
+    {
+        "variance": "number",
+        "scaled_variance": "number",
+        "wrong_scale_deviation": "number",
+        "wrong_scale_effect": "abc",
+        "one_head_share": "number",
+        "three_heads_share": "number",
+        "wider_head": "abc",
+        "half_and_half": "abc",
+    },
+)
+### BEGIN HIDDEN TESTS
+
+
+def answer_to(question):
+    expect(isinstance(answers, dict), "answers should be a dict")
+    answer = answers.get(question)
+    expect(answer is not None, f"answers[{question!r}] is empty")
+    return answer.item() if isinstance(answer, np.ndarray) and answer.shape == () else answer
+
+
+def expect_number(question):
+    answer = answer_to(question)
+    expect(type(answer) in (int, float), f"answers[{question!r}] should be a number")
+    right = abs(answer - reference.answers[question]) <= 0.005
+    expect(right, f"answers[{question!r}] is not the right number")
+
+
+def expect_choice(question):
+    answer = answer_to(question)
+    expect(isinstance(answer, str), f"answers[{question!r}] should be a letter in quotation marks")
+    right = answer.strip().lower() == reference.answers[question]
+    expect(right, f"answers[{question!r}] is not the right choice")
+
+
+@part(points=1)
+def variance(rng):
+    "How the variance of a dot product grows with the width."
+    expect_number("variance")
+
+
+@part(points=1)
+def scaled_variance(rng):
+    "What dividing the scores does to their variance."
+    expect_number("scaled_variance")
+
+
+@part(points=1)
+def wrong_scale_deviation(rng):
+    "How large scores are when they are divided by the wrong width."
+    expect_number("wrong_scale_deviation")
+
+
+@part(points=1)
+def wrong_scale_effect(rng):
+    "What the size of the scores does to the weights."
+    expect_choice("wrong_scale_effect")
+
+
+@part(points=1)
+def one_head_share(rng):
+    "How far one head gets when five contents are asked for."
+    expect_number("one_head_share")
+
+
+@part(points=1)
+def three_heads_share(rng):
+    "How far three heads get when five contents are asked for."
+    expect_number("three_heads_share")
+
+
+@part(points=1)
+def wider_head(rng):
+    "Whether the width of a head changes the limit of one head."
+    expect_choice("wider_head")
+
+
+@part(points=1)
+def half_and_half(rng):
+    "What can be told from the average of two contents."
+    expect_choice("half_and_half")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="hand_in"
+# ## Before you hand in
+#
+# Choose *Restart kernel and run all cells*, look through the checks once more, save, and hand in this one
+# file. Keep its name.
