@@ -210,12 +210,12 @@ class Sandbox:
         self.limits = limits
         self.number = 0
         self.last_words = ""  # what it wrote to stderr before it was ready, once it is closed
-        self.channel, theirs = socket.socketpair()
         python = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
-        worker = [python, "-I", "-S", "-B", f"{INSIDE_GRADER}/worker.py", str(theirs.fileno())]
+        worker = command([python, "-I", "-S", "-B", f"{INSIDE_GRADER}/worker.py"], files, limits, secrets)
+        self.channel, theirs = socket.socketpair()
         with theirs:
             self.process = subprocess.Popen(
-                command(worker, files, limits, secrets),
+                [*worker, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,

@@ -26,6 +26,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mha_grader.wire import Opaque
+
 __all__ = [
     "CallError",
     "Mismatch",
@@ -206,4 +208,6 @@ def _describe(value: Any) -> str:
         return f"an array of shape {value.shape} and dtype {value.dtype}"
     if isinstance(value, tuple | list):
         return f"a {type(value).__name__} of {len(value)}"
+    if isinstance(value, Opaque):
+        return f"of type {value.type_name}, which is not data"
     return f"of type {type(value).__name__}"

@@ -26,9 +26,8 @@ MAX_PAYLOAD = 256 * 2**20
 MAX_DEPTH = 16
 MAX_NAME = 80
 
-NUMPY_DTYPES = frozenset(
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
-)
+INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+NUMPY_DTYPES = frozenset([*INTEGERS, "bool", "float16", "float32", "float64"])
 # NumPy has no bfloat16: such a tensor travels as its bits.
 TORCH_BITS = {"bfloat16": "int16"}
 
@@ -104,18 +103,21 @@ def decode(tree: Any, payload: memoryview, load_handle: Callable[[int], Any] = H
 
     def take(dtype: Any, shape: Any) -> np.ndarray:
         nonlocal position
-        if dtype not in NUMPY_DTYPES:
+        if not isinstance(dtype, str) or dtype not in NUMPY_DTYPES:
             raise ProtocolError("unknown dtype")
-        if not (
-            isinstance(shape, list) and len(shape) <= 32 and all(type(s) is int and s >= 0 for s in shape)
-        ):
+        sizes = shape if isinstance(shape, list) else [None]
+        if len(sizes) > 32 or not all(type(size) is int and 0 <= size < 2**40 for size in sizes):
             raise ProtocolError("a shape is a list of sizes")
-        size = math.prod(shape) * np.dtype(dtype).itemsize
+        size = math.prod(sizes) * np.dtype(dtype).itemsize
         if position + size > len(payload):
             raise ProtocolError("an array is larger than the payload")
         chunk = payload[position : position + size]
         position += size
-        return np.frombuffer(chunk, dtype=np.dtype(dtype).newbyteorder("<")).reshape(shape).astype(dtype)
+        array = np.frombuffer(chunk, dtype=np.dtype(dtype).newbyteorder("<")).astype(dtype)
+        try:
+            return array.reshape(sizes)
+        except ValueError as error:  # empty along one axis, and absurd along others
+            raise ProtocolError("an array that cannot be") from error
 
     def visit(node: Any, depth: int) -> Any:
         if depth > MAX_DEPTH + 1:

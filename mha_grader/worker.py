@@ -45,7 +45,7 @@ def start_shell() -> Any:
     shell.user_module = main
     shell.user_ns = main.__dict__
     shell.init_user_ns()
-    for quiet in ("showtraceback", "showsyntaxerror"):
+    for quiet in ("showtraceback", "showsyntaxerror", "enable_gui"):
         setattr(shell, quiet, lambda *args, **kwargs: None)
     return shell
 

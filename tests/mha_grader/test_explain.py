@@ -1,0 +1,53 @@
+"""What a student reads: never a hidden input, and something to try."""
+
+import numpy as np
+import pytest
+
+from mha_grader.explain import Example, difference, first_difference
+from mha_grader.runner import LocalFunction
+from mha_grader.wire import Opaque
+
+
+def tried(expression, function, reference):
+    return difference(expression, Example("f", LocalFunction(function), reference))
+
+
+def test_the_first_difference_stands_with_its_place():
+    text = tried("f(np.arange(3.0))", lambda x: x + (x > 1), lambda x: x)
+    assert text == "Try it yourself: f(np.arange(3.0))\nat index [2] of the result: expected 2, got 3"
+
+
+def test_an_error_on_the_example_is_told_with_its_text():
+    assert "ZeroDivisionError: division by zero" in tried("f(1)", lambda x: x / 0, lambda x: x)
+
+
+def test_a_result_that_cannot_be_looked_into_is_told():
+    assert "expected 3" in tried("f(1)[1]", lambda x: None, lambda x: (1, 3))
+
+
+def test_right_on_the_example_is_said():
+    assert "your answer is right" in tried("f(1)", lambda x: x, lambda x: x)
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "words"),
+    [
+        (np.ones(3), np.ones((3, 1)), "expected shape (3, 1), got shape (3,)"),
+        (np.ones(3), np.ones(3, bool), "expected dtype bool, got dtype float64"),
+        (None, np.ones(3), "is a return missing"),
+        (Opaque("generator"), np.ones(3), "generator"),
+        ((np.ones(2),), (np.ones(2), np.ones(2)), "expected 2 values, got 1 values"),
+        ((np.ones(2), np.zeros(2)), (np.ones(2), np.ones(2)), "at index [0] of value 1 of the result"),
+        (np.array(np.nan), np.array(1.0), "expected 1, got nan"),
+        (3, 4, "expected 4, got 3"),
+        (True, 1, "expected 1, got True"),
+    ],
+)
+def test_differences_in_words(got, expected, words):
+    assert words in first_difference(got, expected)
+
+
+@pytest.mark.parametrize("value", [np.ones((2, 3)), np.float64(2), (np.ones(2), np.zeros(1)), 3, "text"])
+def test_the_same_has_no_difference(value):
+    again = np.asarray(value) if isinstance(value, np.generic) else value
+    assert first_difference(again, value) is None

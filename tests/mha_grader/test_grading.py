@@ -1,0 +1,234 @@
+"""Hand-ins of the toy assignment, graded through the sandbox: scores come from what the code does, nothing else."""
+
+import json
+
+import pytest
+
+from mha_grader import grading
+from mha_grader.assignment import CourseError
+
+DOUBLE = "def double(x):\n    if isinstance(x, str):\n        raise TypeError(x)\n    return 2 * x\n"
+QUADRUPLE = "def quadruple(x):\n    return double(double(x))\n"
+ANSWERS = "answers = {'number': 42}\n"
+
+
+def hand_in(toy, extra=(), **sources):
+    cells = []
+    for cell in toy.cells:
+        kind = "markdown" if cell.kind == "markdown" else "code"
+        metadata = {"nbgrader": {"grade_id": cell.id}}
+        cells.append({"cell_type": kind, "source": sources.get(cell.id, cell.released), "metadata": metadata})
+        cells += [
+            {"cell_type": "code", "source": source, "metadata": {}}
+            for after, source in extra
+            if after == cell.id
+        ]
+    return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}).encode()
+
+
+RIGHT = {"double": DOUBLE, "quadruple": QUADRUPLE, "answers": ANSWERS}
+
+
+def grade(toy, settings, extra=(), **sources):
+    return grading.grade_submission(toy, settings, hand_in(toy, extra, **(RIGHT | sources)))
+
+
+def scores(record):
+    return {item.item: item.score for item in record.items}
+
+
+def part(record, item, name):
+    (found,) = [p for i in record.items if i.item == item for p in i.parts if p.name == name]
+    return found
+
+
+def test_a_right_hand_in_gets_everything_twice_the_same(toy, settings):
+    record = grade(toy, settings)
+    assert (record.score, record.max_score, record.status) == (6.5, 6.5, "graded")
+    assert all(p.status == "pass" and not p.message for item in record.items for p in item.parts)
+    assert grade(toy, settings) == record
+
+
+def test_what_was_released_gets_nothing(toy, settings):
+    record = grading.grade_submission(toy, settings, hand_in(toy))
+    assert record.score == 0
+    assert "not written yet" in part(record, "double", "values").message
+    assert part(record, "double", "unchanged").status == "not-run"
+    assert part(record, "answers", "number").status == "fail"
+
+
+def test_nearly_right_is_nearly_full_marks(toy, settings):
+    record = grade(toy, settings, double="def double(x):\n    x += x\n    return x")
+    assert scores(record)["double"] == 2
+    assert part(record, "double", "unchanged").status == "fail"
+    assert part(record, "double", "refuses text").status == "fail"
+
+
+def test_a_wrong_answer_is_shown_on_the_public_example(toy, settings):
+    record = grade(toy, settings, double="def double(x):\n    return x + 2")
+    failed = part(record, "double", "values")
+    assert failed.status == "fail"
+    assert "double(np.array([1.0, 2.0]))" in failed.message
+    assert "at index [0] of the result: expected 2, got 3" in failed.message
+
+
+def test_an_error_is_told_with_its_line_and_its_text_only_on_the_example(toy, settings):
+    source = "def double(x):\n    if x.ndim == 2:\n        raise KeyError(str(x))\n    raise KeyError('here')"
+    message = part(grade(toy, settings, double=source), "double", "values").message
+    assert "KeyError on line 3 of your cell" in message
+    assert "line 4 of your cell: 'here'" in message
+    assert "[[" not in message
+
+
+def test_a_right_answer_may_warn_print_and_end_in_an_error(toy, settings):
+    source = DOUBLE + "\nimport sys, warnings\nwarnings.warn('w')\nprint('x', file=sys.stderr)\n1 / 0"
+    assert grade(toy, settings, double=source).score == 6.5
+
+
+def test_a_syntax_error_costs_its_item_only(toy, settings):
+    record = grade(toy, settings, double="def double(x)\n    return", quadruple="quadruple = lambda x: 4 * x")
+    assert scores(record) == {"double": 0, "quadruple": 1.5, "answers": 1}
+    failed = part(record, "double", "values")
+    assert failed.status == "error"
+    assert "SyntaxError on line 1" in failed.message
+
+
+ENDLESS = """def double(x):
+    while True:
+        try:
+            while True: pass
+        except BaseException: pass
+"""
+
+
+def test_an_endless_function_costs_its_item_only(toy, settings):
+    record = grade(toy, settings, double=ENDLESS, quadruple="quadruple = lambda x: 4 * x")
+    assert scores(record) == {"double": 0, "quadruple": 1.5, "answers": 1}
+    assert part(record, "double", "values").status == "timeout"
+
+
+def test_an_endless_cell_costs_its_item_only(toy, settings):
+    record = grade(toy, settings, double=DOUBLE + "while True: pass", quadruple="quadruple = lambda x: 4 * x")
+    assert scores(record) == {"double": 0, "quadruple": 1.5, "answers": 1}
+    assert part(record, "double", "values").status == "timeout"
+
+
+def test_a_process_that_ends_in_a_call_is_survived(toy, settings):
+    source = "import os\ndef quadruple(x):\n    os._exit(0)"
+    record = grade(toy, settings, quadruple=source)
+    assert scores(record) == {"double": 4, "quadruple": 0, "answers": 1}
+    assert part(record, "quadruple", "values").status == "error"
+
+
+def test_what_passed_before_a_crash_counts(toy, settings):
+    source = "import os\ncalls = []\ndef double(x):\n    if isinstance(x, str): os._exit(1)\n    return 2 * x"
+    record = grade(toy, settings, double=source)
+    assert scores(record) == {"double": 3, "quadruple": 1.5, "answers": 1}
+
+
+def test_too_much_memory_has_its_status(toy, settings):
+    source = "def quadruple(x):\n    return np.ones(2**33)"
+    record = grade(toy, settings, quadruple=source)
+    assert part(record, "quadruple", "values").status == "memory"
+    assert scores(record)["answers"] == 1
+
+
+def test_added_cells_run_in_their_place_and_their_errors_do_not_count(toy, settings):
+    extra = [
+        ("imports", "def helper(x):\n    return half(4 * x)"),
+        ("imports", "1 / 0"),
+        ("double", "%timeit -n1 -r1 helper(1)"),
+        ("test_double", "while True: pass"),
+        ("test_double", "double = None"),
+    ]
+    source = DOUBLE.replace("return 2 * x", "return helper(x)")
+    record = grade(toy, settings, extra, double=source, quadruple="quadruple = lambda x: 4 * x")
+    assert record.score == 6.5
+
+
+def test_the_same_name_may_be_used_again_below_its_test(toy, settings):
+    record = grade(toy, settings, [("test_double", "double = lambda x: 3 * x")])
+    assert scores(record) == {"double": 4, "quadruple": 0, "answers": 1}  # as in the notebook
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        "answers = None",
+        "answers = 42",
+        "answers = {'number': object()}",
+        "del answers",
+        "answers = {'number': True}",
+    ],
+)
+def test_answers_that_are_no_dict_of_answers_score_nothing(toy, settings, answers):
+    record = grade(toy, settings, answers=answers)
+    assert scores(record) == {"double": 4, "quadruple": 1.5, "answers": 0}
+
+
+HOSTILE = {
+    "hooks the display": "import sys\nsys.displayhook('ok')\nsys.displayhook = lambda x: None",
+    "patches the comparison": (
+        "import numpy as np\nnp.testing.assert_allclose = lambda *a, **k: None\n"
+        "np.allclose = lambda *a, **k: True\nnp.isfinite = lambda *a: np.True_"
+    ),
+    "equals everything": (
+        "class Yes(np.ndarray):\n    def __eq__(self, other): return True\n    def __sub__(self, other): return 0\n"
+        "def double(x): return np.zeros_like(x).view(Yes)"
+    ),
+    "patches builtins": "import builtins\nbuiltins.AssertionError = Warning\nbuiltins.isinstance = lambda *a: True",
+    "transforms the input": "get_ipython().input_transformers_cleanup.append(lambda lines: ['pass'])",
+    "shadows numpy": "import sys, types\nsys.modules['numpy'] = types.ModuleType('numpy')",
+    "looks at the frames": (
+        "import sys\nf = sys._getframe()\nwhile f:\n    for v in list(f.f_locals.values()):\n"
+        "        if isinstance(v, dict) and 'status' in v: v['status'] = 'pass'\n    f = f.f_back"
+    ),
+    "patches the worker": (
+        "import sys\nw = sys.modules['_wire']\nold = w.send\n"
+        "w.send = lambda channel, message: old(channel, {**message, 'status': 'ok', 'value': None, 'changed': []})"
+    ),
+    "leaves at exit": "import atexit, os\natexit.register(lambda: os._exit(0))",
+    "runs a thread": (
+        "import threading\nthreading.Thread(target=lambda: [None for _ in iter(int, 1)], daemon=True).start()"
+    ),
+}
+
+
+@pytest.mark.parametrize("trick", HOSTILE)
+def test_a_trick_earns_nothing(toy, settings, trick):
+    stub = "def double(x):\n    return None\n"
+    record = grade(
+        toy, settings, double=stub + HOSTILE[trick], quadruple="def quadruple(x): pass", answers="answers = 1"
+    )
+    assert record.score == 0
+
+
+def test_text_of_a_student_reaches_no_terminal(toy, settings):
+    source = "class E(Exception): pass\nE.__name__ = 'E\\x1b[31m'\ndef double(x): raise E('\\x1b[31m' * 9)"
+    record = grade(toy, settings, double=source)
+    assert "\x1b" not in json.dumps(part(record, "double", "values").message, ensure_ascii=False)
+
+
+def test_no_cells_is_a_record_with_nothing_run(toy, settings):
+    record = grading.grade_submission(toy, settings, b"not a notebook")
+    assert (record.status, record.score, record.max_score) == ("not-json", 0, 6.5)
+    assert {p.status for item in record.items for p in item.parts} == {"not-run"}
+
+
+# --- one item in a plain file -----------------------------------------------------------------------------
+
+
+def test_one_item_is_graded_with_the_given_names_and_what_it_brings(toy, settings):
+    source = "def twice(x): return half(4 * x)\ndef quadruple(x): return np.multiply(2, twice(x))"
+    record = grading.grade_item(toy, settings, "quadruple", source)
+    assert (record.score, record.status) == (1.5, "pass")
+
+
+def test_other_items_are_not_there(toy, settings):
+    record = grading.grade_item(toy, settings, "quadruple", QUADRUPLE)
+    assert (record.score, record.status) == (0, "error")
+
+
+def test_an_unknown_item_is_named_with_those_that_there_are(toy, settings):
+    with pytest.raises(CourseError, match="double, quadruple, answers"):
+        grading.grade_item(toy, settings, "triple", "")

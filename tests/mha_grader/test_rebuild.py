@@ -1,0 +1,229 @@
+"""Whatever is handed in, the right sources are found in it, or a named status comes back."""
+
+import json
+
+import pytest
+
+from mha_grader import rebuild
+from mha_grader.rebuild import Unusable
+
+DOUBLE = "def double(x):\n    return x + x"
+
+
+def cell(source, grade_id=None, kind="code", **metadata):
+    if grade_id is not None:
+        metadata["nbgrader"] = {"grade_id": grade_id}
+    return {"cell_type": kind, "source": source, "metadata": metadata}
+
+
+def notebook(cells, **fields):
+    return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells, **fields}).encode()
+
+
+def released(toy, **sources):
+    return [
+        cell(sources.get(c.id, c.released), c.id, "markdown" if c.kind == "markdown" else "code")
+        for c in toy.cells
+    ]
+
+
+def test_a_plain_hand_in_is_taken_as_it_is(toy):
+    rebuilt = rebuild.rebuild(toy, notebook(released(toy, double=DOUBLE)))
+    assert rebuilt.sources["double"] == DOUBLE
+    assert rebuilt.sources["quadruple"] == toy.cell("solution", "quadruple").released
+    assert (rebuilt.status, rebuilt.added, rebuilt.item_notes) == ("graded", {}, {})
+
+
+def test_test_cells_outputs_and_tags_are_ignored(toy):
+    cells = released(toy, double=DOUBLE, test_double="raise SystemExit")
+    cells[3]["metadata"] |= {"tags": ["skip-execution"]}
+    cells[3]["outputs"] = [{"output_type": "execute_result", "data": {"text/plain": "100"}}]
+    rebuilt = rebuild.rebuild(toy, notebook(cells))
+    assert rebuilt.added == {}
+    assert rebuilt.sources["double"] == DOUBLE
+
+
+def test_of_a_copied_cell_the_last_written_one_counts(toy):
+    stub = toy.cell("solution", "double").released
+    cells = released(toy)
+    cells[3:3] = [cell("double = 1", "double"), cell(DOUBLE, "double"), cell(stub, "double")]
+    rebuilt = rebuild.rebuild(toy, notebook(cells))
+    assert rebuilt.sources["double"] == DOUBLE
+    assert "4 times" in rebuilt.item_notes["double"][0]
+    assert rebuilt.status == "repaired"
+
+
+def test_an_answer_in_a_cell_of_its_own_is_found(toy):
+    cells = [*released(toy), cell("import math\n" + DOUBLE)]
+    rebuilt = rebuild.rebuild(toy, notebook(cells))
+    assert rebuilt.sources["double"].endswith(DOUBLE)
+    assert rebuilt.added == {}
+    assert "another cell" in rebuilt.item_notes["double"][0]
+
+
+@pytest.mark.parametrize(
+    "answer", [DOUBLE, "double = lambda x: 2 * x", "class double: pass", "def double(x)\n  bad"]
+)
+def test_without_metadata_cells_are_known_by_what_they_define(toy, answer):
+    cells = [cell(c["source"], None, c["cell_type"]) for c in released(toy, double=answer)]
+    rebuilt = rebuild.rebuild(toy, notebook(cells))
+    assert rebuilt.sources["double"] == answer
+    assert rebuilt.added == {}  # given cells and visible tests were known by their text
+
+
+def test_renamed_ids_and_a_solution_that_became_text(toy):
+    cells = released(toy, double=DOUBLE)
+    cells[2]["metadata"]["nbgrader"]["grade_id"] = "my_double"
+    assert rebuild.rebuild(toy, notebook(cells)).sources["double"] == DOUBLE
+    cells = released(toy, double=DOUBLE)
+    cells[2]["cell_type"] = "markdown"
+    assert rebuild.rebuild(toy, notebook(cells)).sources["double"] == DOUBLE
+
+
+def test_deleted_cells_are_named(toy):
+    rebuilt = rebuild.rebuild(toy, notebook([cell("1 + 1")]))
+    assert rebuilt.sources == {"double": "", "quadruple": "", "answers": ""}
+    assert "missing" in rebuilt.item_notes["double"][0]
+
+
+def test_added_cells_keep_their_place_and_given_ones_come_from_the_release(toy):
+    cells = released(toy, imports="import numpy as np\nimport math")
+    cells.insert(0, cell("before = 1"))
+    cells.insert(4, cell("helper = 2"))
+    cells.insert(5, cell("text", kind="markdown"))
+    cells.reverse()
+    cells.reverse()
+    rebuilt = rebuild.rebuild(toy, notebook(cells))
+    assert rebuilt.added == {
+        None: ["before = 1"],
+        "imports": ["import numpy as np\nimport math"],
+        "double": ["helper = 2"],
+    }
+
+
+def test_moved_cells_go_back_to_their_place(toy):
+    cells = released(toy, double=DOUBLE)
+    cells.reverse()
+    assert rebuild.rebuild(toy, notebook(cells)).sources["double"] == DOUBLE
+
+
+def test_too_many_added_cells_are_cut_and_named(toy):
+    cells = released(toy) + [cell(f"x = {i}") for i in range(300)]
+    rebuilt = rebuild.rebuild(toy, notebook(cells))
+    assert sum(map(len, rebuilt.added.values())) == rebuild.MAX_ADDED
+    assert "300" in rebuilt.notes[0]
+
+
+def split_lines(data):
+    cells = [c | {"source": c["source"].splitlines(True)} for c in json.loads(data)["cells"]]
+    return notebook(cells)
+
+
+def format_3(data):
+    cells = [{**c, "input": c["source"]} for c in json.loads(data)["cells"]]
+    for each in cells:
+        del each["source"]
+    return json.dumps({"nbformat": 3, "worksheets": [{"cells": cells}]}).encode()
+
+
+FORMS = {
+    "utf-8 with a byte order mark": lambda data: b"\xef\xbb\xbf" + data,
+    "utf-16": lambda data: data.decode().encode("utf-16"),
+    "windows lines": lambda data: data.replace(b"\\n", b"\\r\\n"),
+    "lines as a list": split_lines,
+    "format 3": format_3,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_of_one_notebook_give_the_same_sources(toy, form):
+    data = notebook(released(toy, double=DOUBLE + "  # é"))
+    rebuilt = rebuild.rebuild(toy, FORMS[form](data))
+    assert rebuilt.sources["double"] == DOUBLE + "  # é"
+    assert rebuilt.status == "graded"
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        (b"", "not-json"),
+        (b"\0" * 100, "not-json"),
+        (b"%PDF-1.4", "not-json"),
+        (b'{"cells": [', "not-json"),
+        (b"[" * 200_000, "not-json"),
+        (b"[]", "not-a-notebook"),
+        (b"null", "not-a-notebook"),
+        (b'{"cells": {}}', "not-a-notebook"),
+        (b'{"cells": []}', "not-a-notebook"),
+        (b'{"cells": [1, null, "x"]}', "not-a-notebook"),
+        (b'{"worksheets": [{}]}', "not-a-notebook"),
+    ],
+)
+def test_what_is_no_notebook_has_a_status(toy, data, status):
+    with pytest.raises(Unusable) as caught:
+        rebuild.rebuild(toy, data)
+    assert caught.value.status == status
+    assert "hand" in str(caught.value)  # says what to do
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {},
+        {"cell_type": 7, "source": 7, "metadata": 7, "id": 7},
+        {"cell_type": "code", "source": ["a", 1, None], "metadata": {"nbgrader": 3}},
+        {"cell_type": "code", "source": "x", "metadata": {"nbgrader": {"grade_id": ["double"]}}},
+        {"cell_type": "code", "source": "bad \ud800", "metadata": {}},
+        {"cell_type": "code", "source": "(" * 100_000, "metadata": {}},
+        {"cell_type": "code", "source": "double = " + "-" * 100_000 + "1", "metadata": {}},
+        {"cell_type": "code", "source": "x\0y", "metadata": {}},
+    ],
+    ids=lambda odd: repr(odd)[:40],
+)
+def test_odd_cells_hurt_nobody(toy, odd):
+    rebuilt = rebuild.rebuild(toy, notebook([odd, *released(toy, double=DOUBLE)]))
+    assert rebuilt.sources["double"] == DOUBLE
+    json.dumps(list(rebuilt.sources.values())).encode()
+
+
+# --- finding the file -------------------------------------------------------------------------------------
+
+
+def test_the_notebook_is_found_under_its_name(tmp_path):
+    (tmp_path / "toy.ipynb").write_bytes(b"1")
+    (tmp_path / "other.ipynb").write_bytes(b"2")
+    assert rebuild.find(tmp_path, "toy") == (b"1", [])
+
+
+def test_a_renamed_notebook_is_found_and_said(tmp_path):
+    (tmp_path / "toy (1).ipynb").write_bytes(b"1")
+    data, notes = rebuild.find(tmp_path, "toy")
+    assert data == b"1"
+    assert "toy (1).ipynb" in notes[0]
+
+
+@pytest.mark.parametrize("names", [[], ["a.ipynb", "b.ipynb"], ["toy.py"]])
+def test_no_notebook_or_a_choice_of_two_is_missing(tmp_path, names):
+    for name in names:
+        (tmp_path / name).write_bytes(b"1")
+    with pytest.raises(Unusable) as caught:
+        rebuild.find(tmp_path, "toy")
+    assert caught.value.status == "missing"
+
+
+def test_links_are_not_followed(tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"1")
+    folder = tmp_path / "hand-in"
+    folder.mkdir()
+    (folder / "toy.ipynb").symlink_to(secret)
+    with pytest.raises(Unusable):
+        rebuild.find(folder, "toy")
+
+
+def test_a_huge_file_is_not_read(tmp_path):
+    with open(tmp_path / "toy.ipynb", "wb") as file:
+        file.truncate(rebuild.MAX_BYTES + 1)
+    with pytest.raises(Unusable) as caught:
+        rebuild.find(tmp_path, "toy")
+    assert caught.value.status == "too-large"
