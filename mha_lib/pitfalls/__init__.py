@@ -1,0 +1,41 @@
+"""The pitfalls: known mistakes, each explained and as code that is wrong in exactly one way.
+
+One module holds one family. The functions are wrong on purpose: their docstrings say how. They may warn
+(an overflow) or raise where the right code does not, and some change their arguments.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mha_lib.pitfalls import attention, mask, scale, softmax
+from mha_lib.pitfalls.pitfall import WEAK_CHECKS, Pitfall
+
+__all__ = ["BANK", "FAMILIES", "WEAK_CHECKS", "Pitfall", "variants"]
+
+# The pitfalls of each family, in teaching order.
+FAMILIES: Mapping[str, tuple[Pitfall, ...]] = {
+    "softmax": softmax.PITFALLS,
+    "attention": attention.PITFALLS,
+    "scale": scale.PITFALLS,
+    "mask": mask.PITFALLS,
+}
+
+# All pitfalls by slug, in the same order.
+BANK: Mapping[str, Pitfall] = {pitfall.slug: pitfall for family in FAMILIES.values() for pitfall in family}
+
+
+def variants(assignment: str, item: str) -> dict[str, Callable[..., Any]]:
+    """The wrong functions of one item, by the slug of their mistake, in teaching order.
+
+    Args:
+        assignment: name of an assignment, for instance `single_head`.
+        item: name of one of its items, for instance `softmax`.
+
+    Returns:
+        A dict from slug to function; empty if no mistake in the item is known.
+
+    >>> list(variants("single_head", "softmax"))[:2]
+    ['no-max-subtraction', 'global-max-subtraction']
+    """
+    name = f"{assignment}.{item}"
+    return {slug: pitfall.variants[name] for slug, pitfall in BANK.items() if name in pitfall.variants}

@@ -1,0 +1,210 @@
+"""Mistakes in how queries, keys, values and weights are put together, and in what is returned."""
+
+import numpy as np
+
+from mha_lib.attention import softmax
+from mha_lib.pitfalls.pitfall import Pitfall
+
+Array = np.ndarray
+
+
+def attention_transpose_all_axes(
+    Q: Array, K: Array, V: Array, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """Wrong: `.T` turns all axes around, not only the last two."""
+    scores = Q @ K.T / np.sqrt(Q.shape[-1])  # (n, m), only for matrices
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    weights = softmax(scores)  # (n, m)
+    return weights @ V, weights
+
+
+def attention_batch_axis_assumed(
+    Q: Array, K: Array, V: Array, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """Wrong: the transposition takes exactly one leading dimension for granted."""
+    scores = Q @ K.transpose(0, 2, 1) / np.sqrt(Q.shape[-1])  # (batch, n, m)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    weights = softmax(scores)  # (batch, n, m)
+    return weights @ V, weights
+
+
+def attention_scores_transposed(
+    Q: Array, K: Array, V: Array, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """Wrong: K Qᵀ, so that the rows belong to keys and the softmax runs over queries."""
+    scores = K @ np.swapaxes(Q, -2, -1) / np.sqrt(Q.shape[-1])  # (..., m, n)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    weights = softmax(scores)  # (..., m, n)
+    return weights @ V, weights
+
+
+def attention_weights_transposed(
+    Q: Array, K: Array, V: Array, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """Wrong: the weights are transposed before they meet the values."""
+    scores = Q @ np.swapaxes(K, -2, -1) / np.sqrt(Q.shape[-1])  # (..., n, m)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    weights = softmax(scores)  # (..., n, m)
+    return np.swapaxes(weights, -2, -1) @ V, weights
+
+
+def attention_keys_used_as_values(
+    Q: Array, K: Array, V: Array, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """Wrong: the keys are averaged; the values are never used."""
+    scores = Q @ np.swapaxes(K, -2, -1) / np.sqrt(Q.shape[-1])  # (..., n, m)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    weights = softmax(scores)  # (..., n, m)
+    return weights @ K, weights
+
+
+def attention_scores_applied_to_values(
+    Q: Array, K: Array, V: Array, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """Wrong: the scores, not the weights, multiply the values."""
+    scores = Q @ np.swapaxes(K, -2, -1) / np.sqrt(Q.shape[-1])  # (..., n, m)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    weights = softmax(scores)  # (..., n, m)
+    return scores @ V, weights
+
+
+def attention_values_not_mixed(
+    Q: Array, K: Array, V: Array, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """Wrong: the weights are returned as the output."""
+    scores = Q @ np.swapaxes(K, -2, -1) / np.sqrt(Q.shape[-1])  # (..., n, m)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    weights = softmax(scores)  # (..., n, m)
+    return weights, weights
+
+
+def attention_weights_returned_before_softmax(
+    Q: Array, K: Array, V: Array, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """Wrong: the scores are returned as the weights."""
+    scores = Q @ np.swapaxes(K, -2, -1) / np.sqrt(Q.shape[-1])  # (..., n, m)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    return softmax(scores) @ V, scores
+
+
+def attention_only_output_returned(Q: Array, K: Array, V: Array, mask: Array | None = None) -> Array:
+    """Wrong: the weights are not returned."""
+    scores = Q @ np.swapaxes(K, -2, -1) / np.sqrt(Q.shape[-1])  # (..., n, m)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    return softmax(scores) @ V
+
+
+def attention_returned_in_wrong_order(
+    Q: Array, K: Array, V: Array, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """Wrong: the weights come first."""
+    scores = Q @ np.swapaxes(K, -2, -1) / np.sqrt(Q.shape[-1])  # (..., n, m)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    weights = softmax(scores)  # (..., n, m)
+    return weights, weights @ V
+
+
+PITFALLS = (
+    Pitfall(
+        slug="transpose-all-axes",
+        title="`.T` on more than a matrix",
+        symptom="Right for matrices; an error about shapes as soon as there is a batch.",
+        reason="`K.T` reverses all axes, so with leading dimensions it moves the batch to the end.",
+        fix="Exchange the last two axes only: `np.swapaxes(K, -2, -1)`.",
+        passes=("no batch",),
+        variants={"single_head.attention": attention_transpose_all_axes},
+    ),
+    Pitfall(
+        slug="batch-axis-assumed",
+        title="Exactly one leading dimension",
+        symptom="Right for (batch, n, d_k); an error for a matrix and for (batch, heads, n, d_k).",
+        reason="You name the axes from the front, but the number of leading dimensions is not fixed.",
+        fix="Count the axes from the end: `np.swapaxes(K, -2, -1)`.",
+        passes=("one leading dimension",),
+        variants={"single_head.attention": attention_batch_axis_assumed},
+    ),
+    Pitfall(
+        slug="scores-transposed",
+        title="K Qᵀ in place of Q Kᵀ",
+        symptom="An error when n ≠ m; wrong weights, whose rows sum to 1, when n = m.",
+        reason="You let the keys ask and the queries answer, so each row of weights belongs to a key.",
+        fix="Multiply in the order of the formula: `Q @ np.swapaxes(K, -2, -1)` has one row for each query.",
+        passes=("shape at n = m",),
+        variants={"single_head.attention": attention_scores_transposed},
+    ),
+    Pitfall(
+        slug="weights-transposed",
+        title="Transposed weights times V",
+        symptom="An error when n ≠ m; right weights with a wrong output when n = m.",
+        reason="You transpose the weights before you multiply, so each output mixes the values with the weights "
+        "that all queries gave to one key.",
+        fix="Multiply the weights (..., n, m) with the values (..., m, d_v) as they are.",
+        passes=("shape at n = m",),
+        variants={"single_head.attention": attention_weights_transposed},
+    ),
+    Pitfall(
+        slug="keys-used-as-values",
+        title="The keys are averaged",
+        symptom="Right weights; the output has the width of the keys and does not depend on V.",
+        reason="You apply the weights to the keys, which only decide where to look; what is read there are the "
+        "values.",
+        fix="Multiply the weights with V.",
+        passes=("finite", "rows sum to 1", "masked weights are 0"),
+        variants={"single_head.attention": attention_keys_used_as_values},
+    ),
+    Pitfall(
+        slug="scores-applied-to-values",
+        title="The scores multiply the values",
+        symptom="Right weights; the output is no average of the values and may lie far outside them.",
+        reason="You multiply the values with the scores, so the softmax has no part in the output.",
+        fix="Multiply the weights, not the scores, with V.",
+        passes=("shape", "rows sum to 1", "masked weights are 0"),
+        variants={"single_head.attention": attention_scores_applied_to_values},
+    ),
+    Pitfall(
+        slug="values-not-mixed",
+        title="The weights returned as the output",
+        symptom="The output has m columns in place of d_v.",
+        reason="You stop at the weights, but the output is the average of the values under these weights.",
+        fix="Return `weights @ V` as the output.",
+        passes=("finite", "rows sum to 1", "masked weights are 0"),
+        variants={"single_head.attention": attention_values_not_mixed},
+    ),
+    Pitfall(
+        slug="weights-returned-before-softmax",
+        title="The scores returned as the weights",
+        symptom="A right output; the weights that come with it are negative or do not sum to 1.",
+        reason="You return the scores, but the weights are what the softmax makes of them.",
+        fix="Keep the result of the softmax in a variable, and return that.",
+        passes=("shape",),
+        variants={"single_head.attention": attention_weights_returned_before_softmax},
+    ),
+    Pitfall(
+        slug="only-output-returned",
+        title="The weights are not returned",
+        symptom="An error where the result is taken apart into two.",
+        reason="You return the output alone, but the contract asks for the pair (output, weights).",
+        fix="Return both: `return weights @ V, weights`.",
+        passes=(),
+        variants={"single_head.attention": attention_only_output_returned},
+    ),
+    Pitfall(
+        slug="tuple-order-swapped",
+        title="Weights first, output second",
+        symptom="Both results have the other's shape.",
+        reason="You return (weights, output), but the contract asks for (output, weights).",
+        fix="Exchange the two in the return statement.",
+        passes=("finite",),
+        variants={"single_head.attention": attention_returned_in_wrong_order},
+    ),
+)

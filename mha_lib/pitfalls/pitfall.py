@@ -1,0 +1,53 @@
+"""What the bank stores about one mistake."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Pitfall:
+    """One mistake, in words and as code that is wrong in exactly this way.
+
+    Attributes:
+        slug: its name, in kebab-case; never changed once used.
+        title: what the code does, in a few words.
+        symptom: what one sees when the code runs.
+        reason: one sentence to the student that says why it is wrong.
+        fix: one sentence that says what to do.
+        passes: the weak checks, by name in `WEAK_CHECKS`, that every variant passes: why it goes unnoticed.
+        variants: "assignment.item" to a function with the item's signature that makes the mistake.
+    """
+
+    slug: str
+    title: str
+    symptom: str
+    reason: str
+    fix: str
+    passes: tuple[str, ...]
+    variants: Mapping[str, Callable[..., Any]]
+
+
+# Checks that are too weak to show that code is right, and what each of them looks at.
+WEAK_CHECKS: Mapping[str, str] = {
+    "shape": "the result has the right shape",
+    "shape at n = m": "the result has the right shape with as many queries as keys",
+    "boolean": "the mask is boolean",
+    "finite": "nothing in the result is NaN or infinite",
+    "rows sum to 1": "the weights of each query sum to 1",
+    "masked weights are 0": "a key that is masked gets no weight",
+    "every row keeps a key": "no query is left with nothing to attend to",
+    "small logits": "the result is right for logits of ordinary size",
+    "last axis": "the result is right along the last axis",
+    "one row": "the result is right for a single row of logits",
+    "no mask": "the result is right without a mask",
+    "all-True mask": "the result is right under a mask that hides nothing",
+    "no batch": "the result is right for matrices, without leading dimensions",
+    "one leading dimension": "the result is right for (batch, n, d_k)",
+    "one sequence": "the result is right for a batch of one sequence",
+    "n = m": "the result is right with as many queries as keys",
+    "d_k = d_v": "the result is right when keys and values are equally wide",
+    "no keep": "the result is right without `keep`",
+    "no padding": "the result is right when no sequence is padded",
+    "right values": "the result is right",
+}
