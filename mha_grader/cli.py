@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from mha_grader import assignment as assignments
-from mha_grader import grading, schedule
+from mha_grader import export, feedback, gradebook, grading, schedule, store
 from mha_grader.assignment import CourseError
 from mha_grader.course import Course
 from mha_grader.records import ItemRecord, PartRecord, SubmissionRecord
@@ -68,6 +69,24 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument("--force", action="store_true", help="run unchanged hand-ins again")
     grade.set_defaults(run=_grade)
 
+    page = commands.add_parser(
+        "feedback",
+        help="write a page for each student",
+        description="Write feedback/STUDENT/ASSIGNMENT/ASSIGNMENT.html for hand-ins that have been graded. "
+        "Scores and comments that people gave in formgrader are in it.",
+    )
+    page.add_argument("assignment", metavar="ASSIGNMENT")
+    page.add_argument("--student", metavar="ID", help="only this student")
+    page.set_defaults(run=_feedback)
+
+    table = commands.add_parser(
+        "export",
+        help="write the scores as CSV and JSON",
+        description="Write grades/ASSIGNMENT.csv and grades/ASSIGNMENT.json for hand-ins that have been graded.",
+    )
+    table.add_argument("assignment", metavar="ASSIGNMENT")
+    table.set_defaults(run=_export)
+
     attempt = commands.add_parser(
         "try",
         help="grade plain files that define one item",
@@ -94,7 +113,9 @@ def _grade(arguments: argparse.Namespace) -> int:
     submitted = (arguments.submitted or course.submitted).resolve()
     students = _students(submitted, arguments.assignment, arguments.student)
     probe()
+    gradebook.check(gradebook.course_directory(course).db_url, assignment)
     records = _grade_all(course, assignment, submitted, students, arguments.force)
+    gradebook.enter(course, assignment, submitted, students)
     _print_scores(records)
     return 0
 
@@ -146,15 +167,49 @@ def _print_scores(records: dict[str, SubmissionRecord]) -> None:
         table.add_column(item, justify="right")
     table.add_column("recognised")
     for student, record in records.items():
-        slugs = dict.fromkeys(part.pitfall for item in record.items for part in item.parts if part.pitfall)
         table.add_row(
             Text(student),
             record.status,
             f"{record.score:g} / {record.max_score:g}",
             *(f"{item.score:g} / {item.max_score:g}" for item in record.items),
-            ", ".join(filter(None, slugs)),
+            ", ".join(export.recognised(record)),
         )
     Console().print(table)
+
+
+# --- feedback and export ----------------------------------------------------------------------------------
+
+
+def _feedback(arguments: argparse.Namespace) -> int:
+    course = Course.find(arguments.course)
+    assignment = assignments.load(course.root, arguments.assignment)
+    records = _graded(course, assignment.name, arguments.student)
+    pages = feedback.write(course, assignment, records, gradebook.read(course, assignment.name))
+    print(f"{len(pages)} written: {course.root}/feedback/<student>/{assignment.name}/{assignment.name}.html")
+    return 0
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    course = Course.find(arguments.course)
+    records = _graded(course, arguments.assignment, None)
+    for path in export.write(course, arguments.assignment, records, gradebook.read(course, arguments.assignment)):
+        print(path)
+    return 0
+
+
+def _graded(course: Course, assignment: str, only: str | None) -> dict[str, SubmissionRecord]:
+    """The stored records.
+
+    Raises:
+        CourseError: if there is none.
+    """
+    records = store.load_all(course.grades(assignment))
+    if only is not None:
+        records = {student: record for student, record in records.items() if student == only}
+    if not records:
+        whose = "hand-in" if only is None else f"hand-in of {only!r}"
+        raise CourseError(f"no {whose} for {assignment} has been graded: run `mha-grade grade {assignment}`")
+    return records
 
 
 # --- try --------------------------------------------------------------------------------------------------
@@ -220,18 +275,17 @@ def _part_json(part: PartRecord) -> dict[str, Any]:
 
 
 def _print_item(path: Path, record: ItemRecord) -> None:
-    console = Console()
-    table = Table(
-        title=f"{path}: {record.item} {record.score:g} / {record.max_score:g}", title_justify="left"
-    )
-    table.add_column("part")
-    table.add_column("points", justify="right")
-    table.add_column("status")
-    table.add_column("what it shows, and why it failed")
+    console = Console(highlight=False)
+    console.print(Text(f"{path}: {record.item}  {record.score:g} / {record.max_score:g}", style="bold"))
     for part in record.parts:
-        text = part.proves if part.status == "pass" else f"{part.proves}\n{part.message}"
-        table.add_row(part.name, f"{part.points:g} / {part.max_points:g}", part.status, Text(text))
-    console.print(table)
+        style = {"pass": "green", "not-run": "dim"}.get(part.status, "red")
+        score = f"{part.points:g}/{part.max_points:g}"
+        console.print(
+            Text.assemble("  ", (f"{part.status:8}", style), f"{score:>8}  {part.name}"), soft_wrap=True
+        )
+        if part.status not in ("pass", "not-run"):
+            for line in (part.proves, *part.message.splitlines()):
+                console.print(Padding(Text(line), (0, 0, 0, 22)))
 
 
 if __name__ == "__main__":

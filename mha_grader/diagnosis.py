@@ -1,37 +1,39 @@
 """Why an answer is wrong: which known mistake gives exactly these results on these inputs.
 
-A failed part's calls are replayed on every wrong variant in the bank. A variant is recognised if it gives
-what the student's code gave in each call of the part: the same numbers, the same error, the same arguments
-changed. If several do, the calls of the item's other parts tell them apart as far as they can.
+A failed part's steps are replayed on every wrong variant in the bank. A variant is recognised if it gives
+what the student's code gave in each step of the part: the same numbers, the same error, the same arguments
+changed. If several do, the steps of the item's other parts tell them apart as far as they can.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from mha_grader.runner import Call, LocalFunction, Verdict
-from mha_grader.testing import CallError
+from mha_grader.runner import Verdict
+from mha_grader.tested import Perform, Step, local
+from mha_grader.testing import CallError, as_array
 
 RELATIVE, ABSOLUTE = 1e-4, 1e-6  # float32 inside an answer is no other mistake
 
 
-def recognise(verdicts: Sequence[Verdict], variants: Mapping[str, Callable[..., Any]]) -> dict[str, str]:
+def recognise(item: str, verdicts: Sequence[Verdict], variants: Mapping[str, Any]) -> dict[str, str]:
     """Slugs of the recognised mistakes by the name of the failed part.
 
     Args:
-        verdicts: of one item, with their calls.
-        variants: wrong functions of this item by slug.
+        item: the item's name.
+        verdicts: of the item's parts, with their steps.
+        variants: wrong functions or classes of this item by slug.
     """
-    judged = [verdict for verdict in verdicts if verdict.calls]
-    found: dict[str, str] = {}
+    judged = [verdict for verdict in verdicts if verdict.steps]
     matching = {
-        verdict.part.name: {slug for slug, variant in variants.items() if gives(variant, verdict.calls)}
+        verdict.part.name: {slug for slug, variant in variants.items() if gives(item, variant, verdict.steps)}
         for verdict in judged
     }
+    found: dict[str, str] = {}
     for verdict in judged:
         candidates = matching[verdict.part.name]
         if verdict.status == "pass" or not candidates:
@@ -42,19 +44,19 @@ def recognise(verdicts: Sequence[Verdict], variants: Mapping[str, Callable[..., 
     return found
 
 
-def gives(variant: Callable[..., Any], calls: Sequence[Call]) -> bool:
-    """Whether the variant, called with the same arguments, does in every call what the record says."""
-    return all(_same_call(variant, call) for call in calls)
+def gives(item: str, variant: Any, steps: Sequence[Step]) -> bool:
+    """Whether the variant under the item's name does in every step what the record says."""
+    perform = local(**{item: variant})
+    return all(_same_step(perform, step) for step in steps)
 
 
-def _same_call(variant: Callable[..., Any], call: Call) -> bool:
-    function = LocalFunction(variant)
+def _same_step(perform: Perform, step: Step) -> bool:
     try:
         with np.errstate(all="ignore"):
-            result = function(*call.args, **call.kwargs)
+            value, changed = perform(step.request)
     except CallError as error:
-        return call.error is not None and call.error.type_names == error.type_names
-    return call.error is None and call.changed == function.changed and same_value(call.result, result)
+        return step.error is not None and step.error.type_names == error.type_names
+    return step.error is None and step.changed == changed and same_value(step.value, value)
 
 
 def same_value(first: Any, second: Any) -> bool:
@@ -65,6 +67,7 @@ def same_value(first: Any, second: Any) -> bool:
             and len(first) == len(second)
             and all(map(same_value, first, second))
         )
+    first, second = as_array(first), as_array(second)
     if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
         if not (isinstance(first, np.ndarray) and isinstance(second, np.ndarray)):
             return False

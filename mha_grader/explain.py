@@ -10,7 +10,7 @@ import numpy as np
 
 from mha_grader.diagnosis import gap
 from mha_grader.records import PartRecord
-from mha_grader.runner import Verdict, clean, describe_error
+from mha_grader.runner import NOT_WRITTEN, Verdict, clean, describe_error
 from mha_grader.session import OutOfBudget
 from mha_grader.testing import CallError
 from mha_grader.wire import Opaque
@@ -33,6 +33,8 @@ def explain(verdict: Verdict, slug: str | None, example: Example | None) -> Part
     if slug is not None:
         pitfall = pitfalls.BANK[slug]
         message = f"{pitfall.title} ({slug}). {pitfall.reason} {pitfall.fix}"
+    elif verdict.reason == NOT_WRITTEN:
+        message = f"{verdict.reason}."
     elif verdict.status in ("fail", "error") and example is not None and part.example is not None:
         message = f"{verdict.reason}.\n{difference(part.example, example)}"
     elif message:

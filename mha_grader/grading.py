@@ -18,9 +18,10 @@ from mha_grader.assignment import Assignment, Cell
 from mha_grader.course import Course
 from mha_grader.explain import Example, explain
 from mha_grader.records import ItemRecord, PartRecord, SubmissionRecord
-from mha_grader.runner import Recorder, Verdict, describe_error, load_parts, run_parts, seed
+from mha_grader.runner import Verdict, describe_error, load_parts, run_parts, seed
 from mha_grader.sandbox import Limits
-from mha_grader.session import Budget, OutOfBudget, RemoteFunction, Session
+from mha_grader.session import Budget, OutOfBudget, Session
+from mha_grader.tested import Recorder
 from mha_grader.testing import CallError
 from mha_lib import pitfalls
 
@@ -184,17 +185,15 @@ class _Grader:
         session.start_item()
         hidden = self.assignment.cell("test", item).hidden
         reference = getattr(self.assignment.reference, item)
-        tested: Any
-        value, failure = self._value(session, item, failure)
-        recorder = Recorder(RemoteFunction(session, item)) if callable(reference) else None
-        tested = recorder if recorder is not None else value
+        recorder = Recorder(session.perform)
+        tested, failure = self._bind(recorder, item, reference, failure)
         parts = load_parts(hidden, {item: tested}, self.assignment.reference)
         if failure is not None:
             verdicts = self._all_failed(parts, failure)
         else:
             verdicts = run_parts(parts, recorder, lambda part: self._seed(item, part.name))
-        found = diagnosis.recognise(verdicts, pitfalls.variants(self.assignment.name, item))
-        example = Example(item, tested, reference) if recorder is not None and failure is None else None
+        found = diagnosis.recognise(item, verdicts, pitfalls.variants(self.assignment.name, item))
+        example = Example(item, tested, reference) if callable(reference) and failure is None else None
         records = tuple(explain(verdict, found.get(verdict.part.name), example) for verdict in verdicts)
         for verdict in verdicts:
             session.log.append(f"{item} / {verdict.part.name}: {verdict.status} {verdict.reason}")
@@ -204,12 +203,15 @@ class _Grader:
         return seed(self.settings.secret, f"{self.assignment.name} {self.assignment.version}", item, part)
 
     @staticmethod
-    def _value(session: Session, item: str, failure: CallError | None) -> tuple[Any, CallError | None]:
+    def _bind(
+        recorder: Recorder, item: str, reference: Any, failure: CallError | None
+    ) -> tuple[Any, CallError | None]:
         """What the name stands for. A cell that raised may have defined it before: then it is tested."""
         if failure is not None and failure.kind != "error":
             return None, failure
         try:
-            return session.value(item), None
+            recorder.request("get", item)  # whether it is there at all
+            return recorder.bind(item, reference), None
         except CallError as error:
             return None, failure or error
         except OutOfBudget:

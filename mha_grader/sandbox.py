@@ -117,7 +117,7 @@ def _mounts(files: Path | None, limits: Limits) -> Iterator[str]:
             yield from ("--tmpfs", packages, "--remount-ro", packages)
     for path, name in package_paths():
         yield from ("--ro-bind", path, f"{INSIDE_PACKAGES}/{name}")
-    for name in ("worker.py", "wire.py"):
+    for name in ("worker.py", "wire.py", "operations.py"):
         yield from ("--ro-bind", str(Path(__file__).with_name(name)), f"{INSIDE_GRADER}/{name}")
     yield from ("--proc", "/proc", "--dev", "/dev")
     for path, size, mode in (

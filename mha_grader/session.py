@@ -73,7 +73,7 @@ class Session:
             return failure
         self._executed.append((label, source, seconds))
         try:
-            _check(reply, label)
+            read_reply(reply, label)
         except CallError as failure:
             self.log.append(
                 f"cell {label}: {failure.type_names[:1]} {failure.text[:500]!r} line {failure.line}"
@@ -81,27 +81,15 @@ class Session:
             return failure
         return None
 
-    def value(self, name: str) -> Any:
-        """The value of a variable, as plain data.
+    def perform(self, request: dict[str, Any]) -> tuple[Any, tuple[str, ...]]:
+        """Carry out a request (see `operations`); returns its value and which arguments it changed in place.
 
         Raises:
-            CallError: if there is none, or the process could not answer.
-        """
-        reply = self._ask(self._call_seconds(), op="get", name=name)
-        _check(reply, name)
-        return reply.get("value")
-
-    def call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[str, ...]]:
-        """Call a function; returns its result and which arguments it changed in place.
-
-        Raises:
-            CallError: if it raised, or the process could not answer.
+            CallError: if the student's code raised, or its process could not answer.
             OutOfBudget: if the item's or the submission's time is used up.
         """
-        reply = self._ask(self._call_seconds(), op="call", name=name, arguments=[list(args), kwargs])
-        _check(reply, name)
-        changed = reply.get("changed")
-        return reply.get("value"), tuple(map(str, changed)) if isinstance(changed, list) else ("?",)
+        reply = self._ask(self._call_seconds(), **request)
+        return read_reply(reply, request["target"])
 
     def _call_seconds(self) -> float:
         return min(self.budget.call, self._item_deadline - time.monotonic())
@@ -140,34 +128,21 @@ class Session:
             self._sandbox = None
 
 
-class RemoteFunction:
-    """A student's function, as a hidden test sees it: calling it runs it in the student's process."""
+def read_reply(reply: dict[str, Any], target: Any) -> tuple[Any, tuple[str, ...]]:
+    """The value in a reply, and the names of the arguments that were changed.
 
-    def __init__(self, session: Session, name: str):
-        """Bind the name; nothing is called yet."""
-        self._session, self._name = session, name
-        self.changed: tuple[str, ...] = ()
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Send the arguments, return the result.
-
-        Raises:
-            CallError: if the call gave no result.
-        """
-        value, self.changed = self._session.call(self._name, args, kwargs)
-        return value
-
-
-def _check(reply: dict[str, Any], name: str) -> None:
-    """Raise the `CallError` that a reply stands for, if it is not `ok`."""
+    Raises:
+        CallError: if the reply stands for one. The line is kept if it is one of the tested item's own cell.
+    """
     status = reply["status"]
     if status == "ok":
-        return
+        changed = reply.get("changed", [])
+        return reply.get("value"), tuple(map(str, changed)) if isinstance(changed, list) else ("?",)
     if status in ("memory", "missing"):
         raise CallError(status)
     types, line = reply.get("types"), reply.get("line")
-    names = [str(t)[:80] for t in types] if isinstance(types, list) else []
-    own_cell = reply.get("cell") == name
+    names = [str(name)[:80] for name in types] if isinstance(types, list) else []
+    own_cell = not isinstance(target, str) or reply.get("cell") == target
     raise CallError(
         "error",
         names or ["Exception"],

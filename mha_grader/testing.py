@@ -20,6 +20,7 @@ students: shapes, types and sizes of differences, never a value of a hidden inpu
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -36,6 +37,8 @@ __all__ = [
     "expect_equal",
     "expect_raises",
     "expect_unchanged",
+    "gradients",
+    "load_parameters",
     "part",
 ]
 
@@ -120,14 +123,19 @@ def expect(condition: bool, message: str) -> None:
 def expect_close(got: Any, expected: Any, tolerance: float = 1e-5, what: str = "the output") -> None:
     """The array has exactly the expected shape, is finite, and no entry is off by more than `tolerance`.
 
-    The dtype is not compared beyond its kind: integers and floats pass, booleans, text and complex do not.
+    If a tensor is expected, it must be a tensor of the same dtype. Else the dtype is not compared beyond its
+    kind: integers and floats pass, booleans, text and complex do not.
 
     Raises:
         Mismatch: with the shapes, or the largest difference and where it stands.
     """
-    expected = np.asarray(expected, dtype=np.float64)
-    if not isinstance(got, np.ndarray):
-        raise Mismatch(f"{what} should be an array of shape {expected.shape}, but it is {_describe(got)}")
+    kind = "a tensor" if is_tensor(expected) else "an array"
+    if is_tensor(expected) and is_tensor(got) and got.dtype != expected.dtype:
+        raise Mismatch(f"{what} should have dtype {expected.dtype}, but its dtype is {got.dtype}")
+    if not (is_tensor(got) if is_tensor(expected) else isinstance(got, np.ndarray)):
+        shape = tuple(np.shape(expected))
+        raise Mismatch(f"{what} should be {kind} of shape {shape}, but it is {_describe(got)}")
+    got, expected = as_array(got), np.asarray(as_array(expected), dtype=np.float64)
     if got.dtype.kind not in "iuf":
         raise Mismatch(f"{what} should hold real numbers, but its dtype is {got.dtype}")
     if got.shape != expected.shape:
@@ -171,6 +179,44 @@ def expect_equal(got: Any, expected: Any, what: str = "the result") -> None:
         raise Mismatch(f"{what} is not right")
 
 
+def load_parameters(module: Any, parameters: dict[str, Any]) -> None:
+    """Copy arrays or tensors into the parameters of the student's module, by dotted path.
+
+    Raises:
+        CallError: if it has no such parameter, or one of another shape.
+    """
+    module.load_parameters(parameters)
+
+
+def gradients(callee: Any, args: Sequence[Any], wrt: Sequence[int | str], cotangent: Any) -> list[Any]:
+    """Gradients of sum(cotangent · output), by autograd in the student's process; None where unused.
+
+    Args:
+        callee: a student's function, module or method; of several outputs the first is taken.
+        args: its arguments.
+        wrt: positions of arguments, and dotted paths of the module's parameters.
+        cotangent: tensor of the output's shape.
+
+    Raises:
+        CallError: if the call or the backward pass failed.
+    """
+    return list(callee.gradients(args, wrt, cotangent))
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a value is a torch tensor; does not import torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def as_array(value: Any) -> Any:
+    """A tensor as an array (bfloat16 widened), everything else as it is."""
+    if not is_tensor(value):
+        return value
+    value = value.detach().cpu()
+    return (value.double() if value.is_floating_point() else value).numpy()
+
+
 def expect_unchanged(callee: Callee, what: str = "The function") -> None:
     """The last call of `callee` left its arguments as they were."""
     if callee.changed:
@@ -204,8 +250,9 @@ def _describe(value: Any) -> str:
     """The kind of a value in words, without the value."""
     if value is None:
         return "None (is a return missing?)"
-    if isinstance(value, np.ndarray):
-        return f"an array of shape {value.shape} and dtype {value.dtype}"
+    if isinstance(value, np.ndarray) or is_tensor(value):
+        kind = "an array" if isinstance(value, np.ndarray) else "a tensor"
+        return f"{kind} of shape {tuple(value.shape)} and dtype {value.dtype}"
     if isinstance(value, tuple | list):
         return f"a {type(value).__name__} of {len(value)}"
     if isinstance(value, Opaque):

@@ -63,7 +63,7 @@ def encode(value: Any, buffers: list[bytes], depth: int = 0) -> Any:
     if kind in (list, tuple):
         items = [encode(item, buffers, depth + 1) for item in value]
         return items if kind is list else {"t": items}
-    if kind is dict:
+    if isinstance(value, dict):
         return {
             "d": [[encode(k, buffers, depth + 1), encode(v, buffers, depth + 1)] for k, v in value.items()]
         }
@@ -161,6 +161,13 @@ def _tensor(dtype: str, array: np.ndarray) -> Any:
 
     tensor = torch.from_numpy(array)
     return tensor.view(getattr(torch, dtype)) if dtype in TORCH_BITS else tensor
+
+
+def same_bits(new: Any, old: Any) -> bool:
+    """Whether two plain values are equal in every bit."""
+    first: list[bytes] = []
+    second: list[bytes] = []
+    return bool(encode(new, first) == encode(old, second) and first == second)
 
 
 def send(channel: socket.socket, message: dict[str, Any]) -> None:

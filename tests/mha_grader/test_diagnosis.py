@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from mha_grader.diagnosis import gives, recognise, same_value
-from mha_grader.runner import Call, Verdict
+from mha_grader.runner import Verdict
+from mha_grader.tested import Step
 from mha_grader.testing import CallError, Part
 
 VARIANTS = {
@@ -15,53 +16,55 @@ VARIANTS = {
 }
 
 
-def verdict(name, status, *calls):
-    return Verdict(Part(name, 1.0, (), None, "proves", lambda rng: None), status, "", calls)
+def verdict(name, status, *steps):
+    return Verdict(Part(name, 1.0, (), None, "proves", lambda rng: None), status, "", steps)
 
 
 def call(x, result=None, **fields):
-    return Call((np.asarray(x, float),), {}, None if result is None else np.asarray(result), **fields)
+    arguments = {"method": None, "args": [np.asarray(x, float)], "kwargs": {}, "keep": None}
+    request = {"op": "call", "target": "f", **arguments}
+    return Step(request, None if result is None else np.asarray(result), **fields)
 
 
 def test_the_variant_that_gives_the_same_is_named():
-    assert recognise([verdict("a", "fail", call([1, 2], [3.0, 4.0]))], VARIANTS) == {"a": "adds-two"}
+    assert recognise("f", [verdict("a", "fail", call([1, 2], [3.0, 4.0]))], VARIANTS) == {"a": "adds-two"}
 
 
 def test_rounding_is_no_difference_and_a_difference_is():
     calls = [call([1, 2], np.float32([3.0000001, 4.0]))]
-    assert recognise([verdict("a", "fail", *calls)], VARIANTS) == {"a": "adds-two"}
-    assert recognise([verdict("a", "fail", call([1, 2], [3.01, 4.0]))], VARIANTS) == {}
+    assert recognise("f", [verdict("a", "fail", *calls)], VARIANTS) == {"a": "adds-two"}
+    assert recognise("f", [verdict("a", "fail", call([1, 2], [3.01, 4.0]))], VARIANTS) == {}
 
 
 def test_all_calls_of_a_part_must_agree():
     calls = [call([1, 2], [3.0, 4.0]), call([5, 6], [5.0, 6.0])]
-    assert recognise([verdict("a", "fail", *calls)], VARIANTS) == {}
+    assert recognise("f", [verdict("a", "fail", *calls)], VARIANTS) == {}
 
 
 def test_other_parts_decide_between_variants_that_agree_on_one():
     ambiguous = verdict("a", "fail", call([1], [3.0]))  # 1 + 2 = 3 · 1
     telling = verdict("b", "fail", call([5], [15.0]))
-    assert recognise([ambiguous], VARIANTS) == {"a": "adds-two"}
-    assert recognise([ambiguous, telling], VARIANTS) == {"a": "triples", "b": "triples"}
+    assert recognise("f", [ambiguous], VARIANTS) == {"a": "adds-two"}
+    assert recognise("f", [ambiguous, telling], VARIANTS) == {"a": "triples", "b": "triples"}
     passed = verdict("b", "pass", call([5], [15.0]))  # a part that passed tells as well
-    assert recognise([ambiguous, passed], VARIANTS) == {"a": "triples"}
+    assert recognise("f", [ambiguous, passed], VARIANTS) == {"a": "triples"}
 
 
 def test_a_variant_that_raises_is_known_by_its_error():
     error = CallError("error", ["IndexError", "LookupError", "Exception", "BaseException"])
-    assert recognise([verdict("a", "error", call([1], error=error))], VARIANTS) == {"a": "raises"}
+    assert recognise("f", [verdict("a", "error", call([1], error=error))], VARIANTS) == {"a": "raises"}
     other = CallError("error", ["TypeError", "Exception", "BaseException"])
-    assert recognise([verdict("a", "error", call([1], error=other))], VARIANTS) == {}
-    assert not gives(VARIANTS["adds-two"], [call([1], error=CallError("timeout"))])
+    assert recognise("f", [verdict("a", "error", call([1], error=other))], VARIANTS) == {}
+    assert not gives("f", VARIANTS["adds-two"], [call([1], error=CallError("timeout"))])
 
 
 def test_changing_the_input_is_part_of_what_a_variant_does():
     changed = verdict("a", "fail", call([7], [9.0], changed=("0",)))
-    assert recognise([changed], VARIANTS) == {"a": "scribbles"}
+    assert recognise("f", [changed], VARIANTS) == {"a": "scribbles"}
 
 
 def test_parts_that_called_nothing_are_left_alone():
-    assert recognise([verdict("a", "not-run"), verdict("b", "fail")], VARIANTS) == {}
+    assert recognise("f", [verdict("a", "not-run"), verdict("b", "fail")], VARIANTS) == {}
 
 
 @pytest.mark.parametrize(

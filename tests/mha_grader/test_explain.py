@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from mha_grader.explain import Example, difference, first_difference
-from mha_grader.runner import LocalFunction
+from mha_grader.tested import Recorder, local
 from mha_grader.wire import Opaque
 
 
 def tried(expression, function, reference):
-    return difference(expression, Example("f", LocalFunction(function), reference))
+    function = Recorder(local(f=function)).bind("f", function)
+    return difference(expression, Example("f", function, reference))
 
 
 def test_the_first_difference_stands_with_its_place():

@@ -24,11 +24,16 @@ def run(box, source, seconds=20):
     return box.ask(seconds, op="exec", source=source, label="cell")
 
 
+def call(box, name, *args, seconds=20, **kwargs):
+    fields = {"method": None, "args": list(args), "kwargs": kwargs, "keep": None}
+    return box.ask(seconds, op="call", target=name, **fields)
+
+
 def value(box, expression):
     """Evaluate an expression inside."""
     reply = run(box, f"_value = {expression}")
     assert reply["status"] == "ok", reply
-    return box.ask(5, op="get", name="_value")["value"]
+    return box.ask(5, op="get", target="_value")["value"]
 
 
 def raises(box, source):
@@ -204,7 +209,7 @@ def test_a_result_beyond_the_cap_ends_the_process_not_the_grader():
     with Sandbox() as box:
         run(box, "import numpy as np\ndef f(): return np.zeros(2**26)")
         with pytest.raises(SandboxDied, match="cap"):
-            box.ask(20, op="call", name="f", arguments=[[], {}])
+            call(box, "f")
 
 
 # --- the channel ------------------------------------------------------------------------------------------
@@ -212,8 +217,7 @@ def test_a_result_beyond_the_cap_ends_the_process_not_the_grader():
 
 def test_calls_go_through_and_changed_arguments_are_named(box):
     run(box, "def f(x, y, *, z):\n    y += 1\n    z[0] = 7\n    return x + y, 'text', [1]")
-    arguments = [[np.ones(3), np.zeros(3)], {"z": np.arange(2)}]
-    reply = box.ask(5, op="call", name="f", arguments=arguments)
+    reply = call(box, "f", np.ones(3), np.zeros(3), z=np.arange(2))
     assert np.array_equal(reply["value"][0], [2, 2, 2])
     assert reply["value"][1:] == ("text", [1])
     assert reply["changed"] == ["1", "z"]
@@ -221,7 +225,7 @@ def test_calls_go_through_and_changed_arguments_are_named(box):
 
 def test_errors_carry_the_line_in_the_students_cell(box):
     run(box, "def g(x):\n    y = x\n    return y + 'a'")
-    reply = box.ask(5, op="call", name="g", arguments=[[1], {}])
+    reply = call(box, "g", 1)
     assert (reply["types"][0], reply["cell"], reply["line"]) == ("TypeError", "cell", 3)
     reply = run(box, "x = 1\ny = = 2")
     assert (reply["types"][0], reply["line"]) == ("SyntaxError", 2)
@@ -293,7 +297,7 @@ def test_a_process_that_does_not_read_is_timed_out():
         run(box, source)
         threading.Event().wait(0.6)
         with pytest.raises(SandboxTimeout):
-            box.ask(1, op="call", name="f", arguments=[[np.zeros(2**22)], {}])
+            call(box, "f", np.zeros(2**22), seconds=1)
 
 
 # --- the machine ------------------------------------------------------------------------------------------

@@ -2,11 +2,17 @@
 
 import numpy as np
 import pytest
+import torch
 
 from mha_grader import testing
-from mha_grader.runner import LocalFunction
+from mha_grader.tested import Recorder, local
 from mha_grader.testing import Mismatch, expect_close, expect_equal, expect_raises, expect_unchanged
 from mha_grader.wire import Opaque
+
+
+def stand_in(function):
+    return Recorder(local(f=function)).bind("f", function)
+
 
 SECRET = np.array([[31.4159, 27.1828, 16.1803]])
 
@@ -33,6 +39,7 @@ def test_close_within_the_tolerance():
         (Opaque("generator"), "generator"),
         (31.4, "float"),
         ((SECRET, SECRET), "a tuple of 2"),
+        (torch.tensor(SECRET), "a tensor"),
     ],
 )
 def test_what_is_not_close_is_refused_without_telling_the_values(got, words):
@@ -76,14 +83,14 @@ def failing(error):
     def function():
         raise error
 
-    return LocalFunction(function)
+    return stand_in(function)
 
 
 def test_an_error_is_expected_by_class_and_words():
     expect_raises(failing(ValueError("7 by 2")), error="ValueError", mentions=["7", "2"])
     expect_raises(failing(UnicodeError("x")), error="ValueError")
     for callee, words in [
-        (LocalFunction(lambda: 1), "returned a result"),
+        (stand_in(lambda: 1), "returned a result"),
         (failing(TypeError("7 by 2")), "raised TypeError"),
         (failing(ValueError("7")), "mention 2"),
     ]:
@@ -103,7 +110,21 @@ def test_changed_arguments_are_named():
     def scribble(x, *, y):
         y[0] = 1
 
-    function = LocalFunction(scribble)
+    function = stand_in(scribble)
     function(np.zeros(2), y=np.zeros(2))
     with pytest.raises(Mismatch, match=r"changed its argument.* y in place"):
         expect_unchanged(function)
+
+
+def test_a_tensor_is_expected_with_its_dtype():
+    expected = torch.tensor(SECRET, dtype=torch.bfloat16)
+    expect_close(expected + 0, expected, 3e-2)
+    for got, words in [
+        (expected.float(), "should have dtype torch.bfloat16"),
+        (SECRET, "should be a tensor"),
+        (expected[0], "should have shape"),
+        (expected * float("nan"), "NaN"),
+        (expected + 1, "off by more"),
+    ]:
+        with pytest.raises(Mismatch, match=words):
+            expect_close(got, expected, 3e-2)

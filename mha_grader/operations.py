@@ -1,0 +1,134 @@
+"""What a hidden test can do with a student's code: call it, make objects of it, load parameters, take gradients.
+
+This file is bound into the sandbox, where the worker carries the operations out; the grader uses the same
+code on functions of its own (the reference, the wrong variants), so that both sides mean the same. It imports
+only the standard library; torch is used if the tested code has loaded it.
+
+A request is a dict of plain data:
+    op          `get`, `call`, `load` or `gradients`
+    target      name of a variable, or the `Handle` of a kept object
+    method      name of a method of the target, or None to call the target itself
+    args        list of positional arguments, kwargs  dict of the others
+    keep        number under which the result is kept as an object, instead of being sent back
+    parameters  for `load`: value by dotted path, for example `out_proj.weight`
+    wrt         for `gradients`: positions of arguments, and dotted paths of parameters of the target
+    cotangent   for `gradients`: what the (first) output is multiplied with before it is summed
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+class Missing(Exception):  # noqa: N818 - it is a verdict
+    """The tested name is not defined."""
+
+
+class Operations:
+    """Carries out requests on one namespace."""
+
+    def __init__(self, namespace: Mapping[str, Any], is_same: Callable[[Any, Any], bool]):
+        """Act on the names in `namespace`; `is_same` tells whether two plain values are equal in every bit."""
+        self.namespace, self.is_same = namespace, is_same
+        self.objects: dict[int, Any] = {}
+
+    def perform(self, request: dict[str, Any], pristine: dict[str, Any]) -> dict[str, Any]:
+        """Carry out one request; returns the reply.
+
+        Args:
+            request: see the module's docstring. Its arguments go to the tested code, which may change them.
+            pristine: the same request once more, to compare with.
+
+        Raises:
+            BaseException: whatever the tested code raises.
+        """
+        try:
+            target = self._target(request["target"])
+        except Missing:
+            return {"status": "missing"}
+        if request["op"] == "get":
+            return {"status": "ok", "value": target}
+        if request["op"] == "load":
+            load(target, request["parameters"])
+            return {"status": "ok", "value": None}
+        function = target if request["method"] is None else getattr(target, request["method"])
+        args, kwargs = request["args"], request["kwargs"]
+        if request["op"] == "gradients":
+            return {"status": "ok", "value": gradients(target, function, request)}
+        value = function(*args, **kwargs)
+        if request["keep"] is not None:
+            self.objects[request["keep"]] = value
+            value = None
+        pairs = [(str(i), new, old) for i, (new, old) in enumerate(zip(args, pristine["args"], strict=True))]
+        pairs += [(key, kwargs[key], old) for key, old in pristine["kwargs"].items()]
+        changed = [key for key, new, old in pairs if not self.is_same(new, old)]
+        return {"status": "ok", "value": value, "changed": changed}
+
+    def _target(self, target: Any) -> Any:
+        if isinstance(target, str):
+            if target not in self.namespace:
+                raise Missing
+            return self.namespace[target]
+        return self.objects[target.number]
+
+
+def find(target: Any, path: str) -> Any:
+    """The attribute at a dotted path."""
+    return functools.reduce(getattr, path.split("."), target)
+
+
+def load(target: Any, parameters: Mapping[str, Any]) -> None:
+    """Copy values into the parameters of a module, in the parameters' own dtype.
+
+    Raises:
+        AttributeError: if there is no such parameter.
+        ValueError: if it has another shape.
+    """
+    import torch
+
+    with torch.no_grad():
+        for path, value in parameters.items():
+            parameter = find(target, path)
+            if tuple(parameter.shape) != tuple(value.shape):
+                found, wanted = tuple(parameter.shape), tuple(value.shape)
+                raise ValueError(f"{path} has shape {found}; it should have shape {wanted}")
+            parameter.copy_(torch.as_tensor(value))
+
+
+def gradients(target: Any, function: Callable[..., Any], request: Mapping[str, Any]) -> list[Any]:
+    """Gradients of sum(cotangent · output) for the arguments and parameters named in `wrt`; None if unused."""
+    import torch
+
+    args = list(request["args"])
+    wanted = []
+    for place in request["wrt"]:
+        if isinstance(place, int):
+            args[place] = args[place].clone().requires_grad_(True)
+            wanted.append(args[place])
+        else:
+            wanted.append(find(target, place))
+    output = function(*args, **request["kwargs"])
+    if isinstance(output, tuple | list):
+        output = output[0]
+    total = (output * request["cotangent"]).sum()
+    return list(torch.autograd.grad(total, wanted, allow_unused=True))
+
+
+def failure(error: BaseException) -> dict[str, Any]:
+    """The reply for an error, with the place in the student's own cells."""
+    names = [base.__name__ for base in type(error).__mro__ if base is not object]
+    text = str(error)[:2000]
+    if isinstance(error, MemoryError) or "can't allocate memory" in text:
+        return {"status": "memory"}
+    cell, line = "", None
+    if isinstance(error, SyntaxError):
+        cell, line, text = str(error.filename), error.lineno, str(error.msg)
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename.startswith("<cell "):
+            cell, line = trace.tb_frame.f_code.co_filename, trace.tb_lineno
+        trace = trace.tb_next
+    cell = cell.removeprefix("<cell ").removesuffix(">")
+    return {"status": "error", "types": names, "text": text, "cell": cell, "line": line}

@@ -1,0 +1,169 @@
+"""A student's function or class as a hidden test sees it.
+
+Calling it makes a request, which something carries out: the student's process, or, for the course's own checks,
+`local` in this one. The hidden test cannot tell. Every request is recorded, so that it can be replayed.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mha_grader import wire
+from mha_grader.operations import Operations, failure
+from mha_grader.session import read_reply
+from mha_grader.testing import CallError
+
+Perform = Callable[[dict[str, Any]], tuple[Any, tuple[str, ...]]]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One request that a part made, and what came of it."""
+
+    request: dict[str, Any]
+    value: Any = None
+    error: CallError | None = None
+    changed: tuple[str, ...] = ()
+
+
+def local(**names: Any) -> Perform:
+    """Carry out requests on trusted objects of this process, as if they were a student's in another one."""
+    operations = Operations(names, wire.same_bits)
+
+    def perform(request: dict[str, Any]) -> tuple[Any, tuple[str, ...]]:
+        try:
+            reply = _through_wire(operations.perform(_through_wire(request), request))
+        except Exception as error:
+            reply = failure(error)
+        return read_reply(reply, request["target"])
+
+    return perform
+
+
+def _through_wire(message: dict[str, Any]) -> dict[str, Any]:
+    """The message as it would arrive in another process."""
+    buffers: list[bytes] = []
+    tree = wire.encode(message, buffers)
+    return dict(wire.decode(tree, memoryview(b"".join(buffers))))
+
+
+class Recorder:
+    """Stands between a hidden test and whatever carries its requests out, and keeps what happened."""
+
+    def __init__(self, perform: Perform):
+        """Record what goes through `perform`."""
+        self._perform = perform
+        self.steps: list[Step] = []
+        self._kept = 0
+
+    def start_part(self) -> None:
+        """Forget the steps; the objects of the part before are no longer needed."""
+        self.steps, self._kept = [], 0
+
+    def bind(self, name: str, reference: Any) -> Any:
+        """What a hidden test has under an item's name: a stand-in for a class or function, else the value.
+
+        Raises:
+            CallError: if there is no such value.
+        """
+        if isinstance(reference, type):
+            return TestedClass(self, name)
+        if callable(reference):
+            return TestedFunction(self, name)
+        return self.request("get", name)[0]
+
+    def request(self, op: str, target: str | wire.Handle, **fields: Any) -> tuple[Any, tuple[str, ...]]:
+        """Carry out one request (see `operations`).
+
+        Raises:
+            CallError: if it gave no result.
+        """
+        # A copy, since what a test does to its arrays afterwards must not reach the record.
+        request = copy.deepcopy({"op": op, "target": target, **fields})
+        try:
+            value, changed = self._perform(request)
+        except CallError as error:
+            self.steps.append(Step(request, error=error))
+            raise
+        self.steps.append(Step(request, value, changed=changed))
+        return copy.deepcopy(value), changed
+
+    def new_handle(self) -> wire.Handle:
+        """A name for an object that stays where it is."""
+        self._kept += 1
+        return wire.Handle(self._kept)
+
+
+class TestedFunction:
+    """A function, or a method of a kept object, that runs elsewhere."""
+
+    __test__ = False  # for pytest: it is not a test
+
+    def __init__(self, recorder: Recorder, target: str | wire.Handle, method: str | None = None):
+        """Bind the name; nothing is called yet."""
+        self._recorder, self._target, self._method = recorder, target, method
+        self.changed: tuple[str, ...] = ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Send the arguments, return the result.
+
+        Raises:
+            CallError: if the call gave no result.
+        """
+        self.changed = ("?",)
+        value, self.changed = self._recorder.request(
+            "call", self._target, method=self._method, args=list(args), kwargs=kwargs, keep=None
+        )
+        return value
+
+    def gradients(self, args: Sequence[Any], wrt: Sequence[int | str], cotangent: Any) -> list[Any]:
+        """See `testing.gradients`."""
+        value, _ = self._recorder.request(
+            "gradients",
+            self._target,
+            method=self._method,
+            args=list(args),
+            kwargs={},
+            wrt=list(wrt),
+            cotangent=cotangent,
+        )
+        return list(value)
+
+
+class TestedClass:
+    """A class that lives elsewhere: calling it makes an object there."""
+
+    __test__ = False
+
+    def __init__(self, recorder: Recorder, name: str):
+        """Bind the name; nothing is made yet."""
+        self._recorder, self._name = recorder, name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> TestedObject:
+        """Make an object.
+
+        Raises:
+            CallError: if that failed.
+        """
+        handle = self._recorder.new_handle()
+        self._recorder.request(
+            "call", self._name, method=None, args=list(args), kwargs=kwargs, keep=handle.number
+        )
+        return TestedObject(self._recorder, handle)
+
+
+class TestedObject(TestedFunction):
+    """An object that lives elsewhere: it can be called, and so can its methods."""
+
+    def load_parameters(self, parameters: dict[str, Any]) -> None:
+        """See `testing.load_parameters`."""
+        self._recorder.request("load", self._target, parameters=parameters)
+
+    def __getattr__(self, name: str) -> TestedFunction:
+        """A method of the object."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return TestedFunction(self._recorder, self._target, name)

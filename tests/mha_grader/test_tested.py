@@ -1,0 +1,151 @@
+"""A function, a class, a module: the same through the sandbox as in this process, and every step on record."""
+
+import numpy as np
+import pytest
+import torch
+
+from mha_grader.session import Session
+from mha_grader.tested import Recorder, TestedClass, TestedFunction, local
+from mha_grader.testing import CallError, gradients, load_parameters
+
+SOURCE = """
+import torch
+from torch import nn
+
+def add(x, y, *, out=None):
+    x += y
+    return x, [y]
+
+class Counter:
+    def __init__(self, start):
+        self.total = start
+    def forward(self, x):
+        self.total = self.total + x
+        return self.total
+    def reset(self):
+        self.total = 0 * self.total
+
+class Scale(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.linear = nn.Linear(width, width)
+        self.unused = nn.Parameter(torch.ones(1))
+    def forward(self, x, power=1):
+        return self.linear(x) ** power, None
+
+answer = {"number": 42, "arrays": (torch.ones(2),)}
+"""
+
+
+@pytest.fixture(scope="module")
+def session():
+    with Session() as session:
+        assert session.execute("cell", SOURCE, 60) is None
+        yield session
+
+
+def here():
+    namespace = {}
+    exec(SOURCE, namespace)
+    return local(**namespace)
+
+
+@pytest.fixture(params=["in the sandbox", "in this process"])
+def recorder(request, session):
+    return Recorder(session.perform if request.param == "in the sandbox" else here())
+
+
+def anything(*args): ...
+
+
+def test_a_function_gets_copies_and_what_it_changed_is_known(recorder):
+    add = recorder.bind("add", anything)
+    assert isinstance(add, TestedFunction)
+    x, y = np.zeros(2), np.ones(2)
+    total, (same,) = add(x, y, out=None)
+    assert np.array_equal(total, [1, 1])
+    assert np.array_equal(same, [1, 1])
+    assert add.changed == ("0",)
+    total += 5
+    assert not x.any()
+    assert np.array_equal(recorder.steps[0].value[0], [1, 1])
+
+
+def test_objects_keep_their_state_apart(recorder):
+    counter = recorder.bind("Counter", type)
+    assert isinstance(counter, TestedClass)
+    one, two = counter(np.ones(2)), counter(np.zeros(2))
+    assert np.array_equal(one.forward(np.ones(2)), [2, 2])
+    assert np.array_equal(two.forward(np.ones(2)), [1, 1])
+    assert np.array_equal(one.forward(x=np.ones(2)), [3, 3])
+    one.reset()
+    assert np.array_equal(one.forward(np.ones(2)), [1, 1])
+    with pytest.raises(CallError) as caught:
+        one.missing()
+    assert caught.value.type_names[0] == "AttributeError"
+
+
+def test_parameters_are_loaded_and_gradients_taken(recorder):
+    module = recorder.bind("Scale", type)(3)
+    weight, bias = torch.randn(3, 3, dtype=torch.float64), torch.randn(3)
+    load_parameters(module, {"linear.weight": weight, "linear.bias": bias.numpy()})
+    x = torch.randn(5, 3)
+    expected = x @ weight.float().T + bias
+    assert torch.allclose(module(x)[0], expected, atol=1e-6)
+    assert torch.allclose(module(x, power=2)[0], expected**2, atol=1e-5)
+    cotangent = torch.randn(5, 3)
+    found = gradients(module, [x], [0, "linear.bias", "linear.weight", "unused"], cotangent)
+    assert torch.allclose(found[0], cotangent @ weight.float(), atol=1e-5)
+    assert torch.allclose(found[1], cotangent.sum(0), atol=1e-5)
+    assert torch.allclose(found[2], cotangent.T @ x, atol=1e-5)
+    assert found[3] is None
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"linear.weight": np.zeros((3, 2))}, "it should have shape (3, 2)"),
+        ({"other.weight": np.zeros((3, 3))}, "other"),
+    ],
+)
+def test_parameters_that_do_not_fit_are_an_error(recorder, parameters, words):
+    module = recorder.bind("Scale", type)(3)
+    with pytest.raises(CallError) as caught:
+        load_parameters(module, parameters)
+    assert words in caught.value.text
+
+
+def test_modules_are_switched_and_moved_by_their_own_methods(recorder):
+    module = recorder.bind("Scale", type)(2)
+    module.double()
+    assert module(torch.ones(1, 2, dtype=torch.float64))[0].dtype == torch.float64
+    module.eval()
+    state = module.state_dict()
+    assert set(state) == {"linear.weight", "linear.bias", "unused"}
+
+
+def test_a_value_is_plain_data(recorder):
+    answer = recorder.bind("answer", {})
+    assert answer["number"] == 42
+    assert torch.equal(answer["arrays"][0], torch.ones(2))
+
+
+def test_what_is_not_there_is_missing(recorder):
+    with pytest.raises(CallError) as caught:
+        recorder.bind("nothing", {})
+    assert caught.value.kind == "missing"
+
+
+def test_a_record_can_be_replayed(recorder):
+    module = recorder.bind("Scale", type)(3)
+    load_parameters(module, {"linear.weight": torch.eye(3), "linear.bias": torch.ones(3)})
+    module(torch.ones(2, 3))
+    again = Recorder(here())
+    values = [again._perform(step.request)[0] for step in recorder.steps]
+    assert torch.equal(values[-1][0], recorder.steps[-1].value[0])
+
+
+def test_an_error_is_on_record(recorder):
+    with pytest.raises(CallError):
+        recorder.bind("add", anything)("a", 1)
+    assert recorder.steps[0].error.type_names[0] == "TypeError"
