@@ -42,7 +42,7 @@ import jupytext
 import nbformat
 from nbgrader.converters import GenerateAssignment
 from nbgrader.coursedir import CourseDirectory
-from nbgrader.preprocessors import ClearSolutions
+from nbgrader.preprocessors import ClearSolutions, SaveCells
 from traitlets.config import PyFileConfigLoader
 
 ROLES = ("given", "show", "solution", "test", "author")
@@ -95,15 +95,22 @@ def release(course_root: Path, assignment: str) -> Path:
     Raises:
         SourceError: if the source is not right.
     """
+    return _release(course_root, assignment, record=True)
+
+
+def _release(course_root: Path, assignment: str, record: bool) -> Path:
     build(course_root, assignment)
     root = str(course_root.resolve())
     config = PyFileConfigLoader("nbgrader_config.py", path=root).load_config()
     course = CourseDirectory(root=root, assignment_id=assignment, config=config)
+    converter = GenerateAssignment(coursedir=course, config=config, force=True, no_database=not record)
+    if not record:
+        converter.preprocessors = [step for step in converter.preprocessors if step is not SaveCells]
     search_path = os.environ["PATH"]
     # nbgrader calls the command `alembic`, which lies beside the interpreter.
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), search_path])
     try:
-        GenerateAssignment(coursedir=course, config=config, force=True).start()
+        converter.start()
     finally:
         os.environ["PATH"] = search_path
     return course_root / course.release_directory / assignment
@@ -126,7 +133,7 @@ def check(course_root: Path, names: Iterable[str] = ()) -> list[str]:
         for path in [course_root / "nbgrader_config.py", *(course_root / "solutions").glob("*.py")]:
             shutil.copyfile(path, scratch / path.relative_to(course_root))
         for name in names or assignments(scratch):
-            release(scratch, name)
+            _release(scratch, name, record=False)
         expected = _files(scratch / "exercises", names)
         found = _files(course_root / "exercises", names)
     lines = []
@@ -281,9 +288,7 @@ def solution_source(text: str, item: str) -> str:
         return mark_bodies(inspect.getsource(getattr(module, item)))
     markers = re.findall(rf"^\s*({BEGIN_SOLUTION}|{END_SOLUTION})$", text, flags=re.MULTILINE)
     if not markers or markers != [BEGIN_SOLUTION, END_SOLUTION] * (len(markers) // 2):
-        raise SourceError(
-            f"it should be one import, or mark the solution by {BEGIN_SOLUTION} and {END_SOLUTION}"
-        )
+        raise SourceError(f"it should be one import, or hold {BEGIN_SOLUTION} and {END_SOLUTION}")
     assigned = {name.id for s in statements for name in ast.walk(s) if isinstance(name, ast.Name)}
     defined = {s.name for s in statements if isinstance(s, ast.FunctionDef | ast.ClassDef)}
     if item not in assigned | defined:
@@ -312,7 +317,8 @@ def mark_bodies(source: str) -> str:
                 raise SourceError(f"{function.name} has no body below its docstring")
             start = first.end_lineno or 0
         else:
-            start = first.lineno - 1
+            decorators = getattr(first, "decorator_list", [])
+            start = min(node.lineno for node in [first, *decorators]) - 1
             while lines[start - 1].strip() == "" or lines[start - 1].lstrip().startswith("#"):
                 start -= 1  # a comment above the first statement belongs to the solution
         if start < function.lineno:

@@ -24,8 +24,10 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # | 2 | `attention` | the head itself | {points attention} | 30 |
 # | 3 | `causal_mask` | no looking ahead | {points causal_mask} | 15 |
 # | 4 | `padding_mask` | no looking at padding | {points padding_mask} | 10 |
-# | 5 | `decoder_mask` | neither of the two | {points decoder_mask} | 10 |
+# | 5 | `decoder_mask` | no looking ahead or at padding | {points decoder_mask} | 10 |
 # | 6 | `answers` | why √d_k, and what one head cannot do | {points answers} | 30 |
+#
+# Together {points} points.
 #
 # **How to work.** Each item has a cell to write in: put your code in place of the lines `# YOUR CODE HERE`
 # and `raise NotImplementedError()`, keep the name and the parameters, and run the check in the cell below it.
@@ -34,7 +36,7 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # **How it is graded.** By more tests than you see here: other sizes, other numbers, more of each contract.
 # Every item is tested in parts, and each part that passes earns its points. Any code that keeps the contract
-# is right, a loop as well as one line. Only NumPy is there when your code is graded.
+# is right, a loop as well as one line. Use NumPy and nothing else.
 #
 # | letter | meaning | letter | meaning |
 # |---|---|---|---|
@@ -300,10 +302,17 @@ def kinds(rng, *leading, n=5, m=7, d_k=4, d_v=6):
     return 300.0 * (one_hot[asked] - 1.0), one_hot[of_key], rng.normal(size=(*leading, m, d_v))
 
 
+def undecided(rng, *leading, n=5, m=7, d_v=6):
+    # All scores are 0, so that only the mask tells the keys apart.
+    K, V = rng.normal(size=(*leading, m, 1)), rng.normal(size=(*leading, m, d_v))
+    return np.zeros((*leading, n, 1)), K, V
+
+
 def some_of(rng, *shape):
-    # Random, with at least one True in each row.
-    one = np.arange(shape[-1]) == rng.integers(shape[-1], size=(*shape[:-1], 1))
-    return one | (rng.random(shape) < 0.6)
+    # Random, with at least one True and one False in each row.
+    mask = rng.random(shape) < 0.6
+    mask[..., 0], mask[..., 1] = True, False
+    return rng.permuted(mask, axis=-1)
 
 
 @part(points=2, example="attention(np.ones((1, 1)), np.array([[0.0], [1.0]]), np.array([[0.0], [10.0]]))")
@@ -365,8 +374,8 @@ def mask(rng):
 def one_mask_for_all(rng):
     "A mask of shape (n, m) holds for every sequence and every head."
     mask = some_of(rng, 5, 7)
-    expect_output(*scalars(rng, 2), mask)
-    expect_output(*scalars(rng, 2, 3), mask)
+    expect_output(*undecided(rng, 2), mask)
+    expect_output(*undecided(rng, 2, 3), mask)
 
 
 @part(
@@ -376,7 +385,7 @@ def one_mask_for_all(rng):
 )
 def mask_for_each_sequence(rng):
     "A mask of shape (batch, 1, n, m) holds for all heads of a sequence, and each sequence has its own."
-    expect_output(*scalars(rng, 2, 3), some_of(rng, 2, 1, 5, 7))
+    expect_output(*undecided(rng, 2, 3), some_of(rng, 2, 1, 5, 7))
 
 
 @part(
@@ -386,7 +395,7 @@ def mask_for_each_sequence(rng):
 )
 def mask_for_all_queries(rng):
     "A mask of shape (batch, 1, 1, m), as for padding, holds for every query of a sequence."
-    expect_output(*scalars(rng, 2, 3), some_of(rng, 2, 1, 1, 7))
+    expect_output(*undecided(rng, 1, 3), some_of(rng, 1, 1, 1, 7))
 
 
 @part(
@@ -445,16 +454,16 @@ def inputs_unchanged(rng):
     "The caller's arrays are as they were."
     attention(*kinds(rng))
     expect_unchanged(attention, "attention")
-    attention(*kinds(rng), some_of(rng, 5, 7) | True)
+    attention(*kinds(rng), np.ones((5, 7), dtype=bool))
     expect_unchanged(attention, "attention")
 
 
 ### END HIDDEN TESTS
 
 # %% [markdown] id="see_attention"
-# **Look at it.** Each token below *is* something (its key) and *looks for* something (its query): a noun
-# looks for its adjective, an adjective for its noun, a verb for nouns, an article for nouns. Every row of the
-# map is the average that one token takes.
+# **Look at it.** Each token below *is* something (its key) and *looks for* something (its query): a noun looks
+# for its adjective, an adjective for its noun, a verb for nouns, an article for nouns. Every row of the map is
+# the average that one token takes. Mark "watched": two nouns fit its question, and it gets half of each.
 
 # %% role="show" id="plot_weights"
 WORDS = ["the", "small", "cat", "watched", "a", "bird"]
@@ -548,32 +557,46 @@ check_equal(
 ### BEGIN HIDDEN TESTS
 
 
-def true_in(mask):
-    # A mask of 0 and 1 is right here; its dtype is a part of its own.
+def mask_for(*sizes):
+    # Numbers 0 and 1 are let through: the dtype has a part of its own.
+    mask = causal_mask(*sizes)
     right_kind = isinstance(mask, np.ndarray) and mask.dtype.kind in "biuf"
     expect(right_kind, "causal_mask should return a boolean array")
-    return (mask != 0).astype(float)
+    return mask
+
+
+def expect_mask(*sizes):
+    mask, expected = mask_for(*sizes), reference.causal_mask(*sizes)
+    if mask.ndim > 2 and mask.size == expected.size:  # axes of size 1: the shape has a part of its own, too
+        mask = mask.reshape(mask.shape[-2:])
+    expect_close((mask != 0) * 1, expected, what="the mask")
 
 
 @part(points=2, example="causal_mask(4)")
 def as_many_keys_as_queries(rng):
     "With n = m, query i may attend to keys 0 to i."
     for n in (1, 5, int(rng.integers(6, 12))):
-        expect_close(true_in(causal_mask(n)), reference.causal_mask(n), what="the mask")
+        expect_mask(n)
 
 
 @part(points=2, example="causal_mask(2, 5)")
 def more_keys_than_queries(rng):
     "With n < m, the last query lines up with the last key."
     for n in (1, 3, int(rng.integers(4, 9))):
-        m = n + int(rng.integers(1, 6))
-        expect_close(true_in(causal_mask(n, m)), reference.causal_mask(n, m), what="the mask")
+        expect_mask(n, n + int(rng.integers(1, 6)))
+
+
+@part(points=1, needs="as_many_keys_as_queries", example="causal_mask(2)")
+def shape(rng):
+    "The shape is (n, m)."
+    shape = mask_for(4).shape
+    expect(shape == (4, 4), f"causal_mask(4) should have the shape (4, 4), not {shape}")
 
 
 @part(points=1, needs="as_many_keys_as_queries", example="causal_mask(2)")
 def boolean(rng):
     "The entries are True and False, not numbers."
-    mask = causal_mask(4)
+    mask = mask_for(4)
     expect(mask.dtype.kind == "b", f"the mask should be boolean, but its dtype is {mask.dtype}")
 
 
@@ -634,36 +657,51 @@ def lengths_for(rng, batch, max_len):
     return rng.permutation(np.concatenate([[1, max_len], rng.integers(1, max_len + 1, size=batch - 2)]))
 
 
+def mask_for(lengths, max_len):
+    # Numbers 0 and 1 are let through: the dtype has a part of its own.
+    mask = padding_mask(lengths, max_len)
+    right_kind = isinstance(mask, np.ndarray) and mask.dtype.kind in "biuf"
+    expect(right_kind, "padding_mask should return a boolean array")
+    return mask
+
+
 @part(points=2, example="padding_mask(np.array([1, 2]), 3)")
 def values(rng):
     "True for exactly the first lengths[b] positions of sequence b."
     lengths = lengths_for(rng, 5, 8)
-    mask = padding_mask(lengths, 8)
-    right_kind = isinstance(mask, np.ndarray) and mask.dtype.kind in "biuf"
-    expect(right_kind, "padding_mask should return a boolean array")
+    mask = mask_for(lengths, 8)
     expect(mask.size == 40, f"5 sequences of 8 positions should give 40 entries, but it has {mask.size}")
     expected = reference.padding_mask(lengths, 8).reshape(5, 8)
-    expect_close((mask != 0).astype(float).reshape(5, 8), expected, what="the mask")
+    expect_close((mask != 0).reshape(5, 8) * 1, expected, what="the mask")
 
 
-@part(points=2, needs="values", example="padding_mask(np.array([1, 2]), 3)")
+@part(points=1, needs="values", example="padding_mask(np.array([1, 2]), 4)")
+def room_to_spare(rng):
+    "The last axis has max_len positions even if no sequence is that long."
+    lengths = lengths_for(rng, 5, 6)
+    mask, expected = mask_for(lengths, 9), reference.padding_mask(lengths, 9)
+    expect(mask.size == 45, f"5 sequences of 9 positions should give 45 entries, but it has {mask.size}")
+    expect_close((mask != 0).reshape(expected.shape) * 1, expected, what="the mask")
+
+
+@part(points=1, needs="values", example="padding_mask(np.array([1, 2]), 3)")
 def shape(rng):
     "The shape is (batch, 1, 1, max_len): it broadcasts over heads and queries."
-    shape = padding_mask(lengths_for(rng, 3, 7), 7).shape
+    shape = mask_for(lengths_for(rng, 3, 7), 7).shape
     expect(shape == (3, 1, 1, 7), f"3 sequences of 7 positions should give shape (3, 1, 1, 7), not {shape}")
 
 
 @part(points=1, needs="values", example="padding_mask(np.array([1, 2]), 3)")
 def boolean(rng):
     "The entries are True and False, not numbers."
-    mask = padding_mask(lengths_for(rng, 3, 7), 7)
+    mask = mask_for(lengths_for(rng, 3, 7), 7)
     expect(mask.dtype.kind == "b", f"the mask should be boolean, but its dtype is {mask.dtype}")
 
 
 ### END HIDDEN TESTS
 
 # %% [markdown] id="decoder_mask_text"
-# ## 5. `decoder_mask`: neither ahead nor at padding
+# ## 5. `decoder_mask`: no looking ahead or at padding
 #
 # **Points** {points decoder_mask} · **Difficulty** 2 of 5 · **Importance** 4 of 5 · **Minutes** 10 ·
 # **Book** *One head*, section *Masks*
@@ -733,34 +771,35 @@ check_unchanged("decoder_mask leaves keep alone", lambda keep: decoder_mask(3, k
 ### BEGIN HIDDEN TESTS
 
 
-def true_in(mask, *shape):
+def mask_for(n, keep=None):
+    # Numbers 0 and 1 are let through: the dtype has a part of its own.
+    mask = decoder_mask(n) if keep is None else decoder_mask(n, keep)
     right_kind = isinstance(mask, np.ndarray) and mask.dtype.kind in "biuf"
     expect(right_kind, "decoder_mask should return a boolean array")
-    sizes = (1,) * (len(shape) - mask.ndim) + mask.shape
-    fits = len(sizes) == 4 and all(size in (1, wanted) for size, wanted in zip(sizes, shape, strict=True))
-    expect(fits, f"a mask of shape {mask.shape} does not broadcast to (batch, heads, n, n) = {shape}")
-    return np.broadcast_to(mask != 0, shape).astype(float)
+    return mask
 
 
-def expect_mask(keep):
-    batch, n = keep.shape
-    expected = true_in(reference.decoder_mask(n, keep), batch, 2, n, n)
-    expect_close(true_in(decoder_mask(n, keep), batch, 2, n, n), expected, what="the mask")
+def expect_mask(n, keep=None, batch=3, heads=2):
+    mask, full = mask_for(n, keep), (batch, heads, n, n)
+    sizes = (1,) * (4 - mask.ndim) + mask.shape
+    fits = len(sizes) == 4 and all(size in (1, wanted) for size, wanted in zip(sizes, full, strict=True))
+    expect(fits, f"a mask of shape {mask.shape} does not broadcast to (batch, heads, n, n) = {full}")
+    expected = np.broadcast_to(reference.decoder_mask(n, keep), full)
+    expect_close(np.broadcast_to(mask != 0, full) * 1, expected, what="the mask")
 
 
 @part(points=1, example="decoder_mask(3)")
 def all_tokens_real(rng):
     "Without keep, it is the causal mask."
     for n in (1, int(rng.integers(4, 9))):
-        expected = true_in(reference.decoder_mask(n), 3, 2, n, n)
-        expect_close(true_in(decoder_mask(n), 3, 2, n, n), expected, what="the mask")
+        expect_mask(n)
 
 
 @part(points=2, example="decoder_mask(3, np.array([[True, True, False]]))")
 def padding_at_the_end(rng):
     "A key that is later or is padding gets no attention; every other one does."
     lengths = rng.permutation([1, 3, 5, 7])
-    expect_mask(np.arange(7) < lengths[:, None])  # (4, 7)
+    expect_mask(7, np.arange(7) < lengths[:, None], batch=4)
 
 
 @part(points=1, needs="padding_at_the_end", example="decoder_mask(3, np.array([[True, False, True]]))")
@@ -768,13 +807,13 @@ def padding_anywhere(rng):
     "Padding between real tokens is masked as well."
     keep = rng.random((4, 7)) < 0.5
     keep[:, 0], keep[0, 3], keep[0, 5] = True, False, True
-    expect_mask(keep)
+    expect_mask(7, keep, batch=4)
 
 
 @part(points=1, needs="padding_at_the_end", example="decoder_mask(2, np.array([[True, False]]))")
 def boolean(rng):
     "The entries are True and False, not numbers."
-    mask = decoder_mask(5, np.arange(5) < np.array([[3], [5]]))
+    mask = mask_for(5, np.arange(5) < np.array([[3], [5]]))
     expect(mask.dtype.kind == "b", f"the mask should be boolean, but its dtype is {mask.dtype}")
 
 
@@ -861,10 +900,8 @@ print(f"k = 2, one head, mixed half and half: {explained(2, [[0.5, 0.5]]):.2f}")
 print(f"k = 2, one head, mixed 0.9 and 0.1:   {explained(2, [[0.9, 0.1]]):.2f}")
 print(f"k = 2, one head, all on the first:    {explained(2, [[1.0, 0.0]]):.2f}")
 print(f"k = 2, two heads:                     {explained(2, [[1.0, 0.0], [0.0, 1.0]]):.2f}")
-print(f"k = 4, one head:                      {explained(4, [[0.25, 0.25, 0.25, 0.25]]):.2f}")
-print(
-    f"k = 4, two heads:                     {explained(4, [[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]):.2f}"
-)
+print(f"k = 4, one head:                      {explained(4, [[0.4, 0.3, 0.2, 0.1]]):.2f}")
+print(f"k = 4, two heads:                     {explained(4, [[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5]]):.2f}")
 
 # %% [markdown] id="answers_text"
 # ## 6. `answers`: eight short questions
@@ -881,9 +918,10 @@ print(
 # 2. `scaled_variance`: and of q·k/√d_k?
 # 3. `wrong_scale_deviation`: a layer has d_model = 512 and heads with d_k = 64. By mistake its scores are
 #    divided by √d_model. What is then the standard deviation of the scores?
-# 4. `wrong_scale_effect`: what does that mistake do to the attention weights, before any training? `"a"` they
-#    come too close to one-hot · `"b"` they come too close to equal · `"c"` nothing, since softmax looks only
-#    at the order of the scores
+# 4. `wrong_scale_effect`: what does that mistake do to the attention weights, before any training?
+#     * `"a"`: they come too close to one-hot
+#     * `"b"`: they come too close to equal
+#     * `"c"`: nothing, since the softmax looks only at the order of the scores
 #
 # **The limit.** At each position the contents of k other positions are asked for, side by side, as above; the
 # weights depend on positions alone, the read-out is linear.
@@ -891,10 +929,26 @@ print(
 # 5. `one_head_share`: k = 5. Which share of the variance can one head explain at most?
 # 6. `three_heads_share`: and three heads?
 # 7. `wider_head`: k = 5 again, and *one* head, but its d_k and d_v are made ten times as large. What happens
-#    to its limit? `"a"` it is ten times as high, but at most 1 · `"b"` it rises, but by less · `"c"` it stays
+#    to its limit?
+#     * `"a"`: it is ten times as high, but at most 1
+#     * `"b"`: it rises, but by less
+#     * `"c"`: it stays
 # 8. `half_and_half`: k = 2, and one head puts weight ½ on each of the two positions. What can a read-out tell
-#    about the contents u and v? `"a"` both, since both are in the output · `"b"` u + v, but not which part is
-#    u and which is v · `"c"` the larger of the two
+#    about their contents u and v?
+#     * `"a"`: both, since both are in the output
+#     * `"b"`: u + v, but not which part is u and which is v
+#     * `"c"`: the larger of the two
+#
+# <details><summary>Hint: the scale</summary>
+#
+# The variance of a sum of independent numbers is the sum of their variances. Dividing a number by c divides its
+# variance by c².
+# </details>
+#
+# <details><summary>Hint: the limit</summary>
+#
+# Look at what the cell above printed, and at the law. Then ask what h counts: numbers, or rows of weights?
+# </details>
 
 # %% role="solution" item="answers"
 answers = {
@@ -947,7 +1001,8 @@ def answer_to(question):
 def expect_number(question):
     answer = answer_to(question)
     expect(type(answer) in (int, float), f"answers[{question!r}] should be a number")
-    right = abs(answer - reference.answers[question]) <= 0.005
+    expected = reference.answers[question]
+    right = expected - 0.005 <= answer <= expected + 0.005
     expect(right, f"answers[{question!r}] is not the right number")
 
 
