@@ -1,9 +1,10 @@
-"""nbgrader's configuration: where things lie, and how a release is made."""
+"""nbgrader's configuration: where things lie, how a release is made, and how hand-ins are graded."""
 
 from nbgrader.converters import GenerateAssignment
-from nbgrader.preprocessors import ClearSolutions
+from nbgrader.preprocessors import AssignLatePenalties, ClearSolutions, SaveAutoGrades
 
 from mha_grader.authoring import ClearSolutionsKeepTemplates
+from mha_grader.nbgrader_plugin import FeedbackExporter, GradingExporter
 
 c = get_config()  # type: ignore[name-defined]  # noqa: F821 - the loader provides it
 
@@ -13,3 +14,9 @@ c.GenerateAssignment.preprocessors = [
     ClearSolutionsKeepTemplates if step is ClearSolutions else step
     for step in GenerateAssignment().preprocessors
 ]
+
+# nbgrader executes nothing: GradingExporter grades in the sandbox, nbgrader stores the scores.
+c.Autograde.exporter_class = GradingExporter
+c.Autograde.sanitize_preprocessors = []
+c.Autograde.autograde_preprocessors = [SaveAutoGrades, AssignLatePenalties]
+c.GenerateFeedback.exporter_class = FeedbackExporter

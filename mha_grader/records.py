@@ -75,6 +75,11 @@ class SubmissionRecord:
     log: tuple[str, ...] = field(default=(), compare=False)  # for the instructor: what happened when
 
     @property
+    def usable(self) -> bool:
+        """Whether there was something to grade."""
+        return self.status in ("graded", "repaired")
+
+    @property
     def score(self) -> float:
         """The sum of the items' scores."""
         return sum(item.score for item in self.items)

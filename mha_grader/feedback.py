@@ -1,0 +1,170 @@
+"""Feedback for students: one static page each, and the same words in short for the graded notebook.
+
+A page needs no network and no script and is self-contained. Everything in it that came from a student is
+escaped, and control characters are made visible; nothing in it comes from a hidden test but what
+`mha_grader.records` allows.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from mha_grader import assignment as assignments
+from mha_grader import gradebook, store
+from mha_grader.assignment import Assignment, CourseError
+from mha_grader.course import Course
+from mha_grader.gradebook import Entry
+from mha_grader.records import ItemRecord, SubmissionRecord
+from mha_lib import pitfalls
+
+STATUS = {
+    "pass": "passed",
+    "fail": "not passed",
+    "error": "error",
+    "timeout": "out of time",
+    "memory": "out of memory",
+    "not-run": "not run",
+}
+UNUSABLE = "Nothing in your hand-in could be graded"
+ANSI = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|[@-Z\\-_])")
+
+
+def plain(text: str) -> str:
+    """The text without terminal sequences; other control and layout characters become visible."""
+    return "".join(
+        c
+        if c.isprintable() or c in "\n\t"
+        else " "
+        if unicodedata.category(c) == "Zs"
+        else "\N{REPLACEMENT CHARACTER}"
+        for c in ANSI.sub("", text.replace("\r\n", "\n"))
+    )
+
+
+def prose(text: str) -> Markup:
+    """One of our own sentences as HTML: what stands between backticks is code."""
+    pieces = [
+        Markup("<code>{}</code>").format(piece) if number % 2 else escape(piece)
+        for number, piece in enumerate(plain(text).split("`"))
+    ]
+    return Markup("").join(pieces)
+
+
+def repeats(item: ItemRecord) -> dict[str, str]:
+    """For parts that fail for a reason given before: the name of the part where it was given, by part."""
+    first: dict[str, str] = {}
+    found = {}
+    for part in item.parts:
+        reason = part.pitfall or part.message
+        if part.status not in ("pass", "not-run") and first.setdefault(reason, part.name) != part.name:
+            found[part.name] = first[reason]
+    return found
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("mha_grader"),
+        autoescape=lambda name: name is None or not name.endswith(".txt.j2"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"plain": plain, "prose": prose, "points": "{:g}".format, "repeats": repeats}
+    environment.globals |= {"STATUS": STATUS, "UNUSABLE": UNUSABLE, "BANK": pitfalls.BANK}
+    return environment
+
+
+_ENVIRONMENT = _environment()
+
+
+def render(template: str, **names: Any) -> str:
+    """Fill in one of the templates in templates/."""
+    return _ENVIRONMENT.get_template(template).render(names)
+
+
+def page(assignment: Assignment, student: str, record: SubmissionRecord, entry: Entry) -> str:
+    """The page of one student, as HTML.
+
+    Args:
+        assignment: the assignment; its title and the sections of the book are taken from it.
+        student: the student's id.
+        record: what grading found.
+        entry: what people added; `Entry()` if nothing.
+    """
+    style = render("feedback.css")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return render(
+        "feedback.html.j2",
+        style=Markup(style),
+        style_hash=digest,
+        title=title(assignment),
+        sections=sections(assignment),
+        student=student,
+        record=record,
+        entry=entry,
+    )
+
+
+def title(assignment: Assignment) -> str:
+    """The heading of the notebook."""
+    heading = re.search(r"^# (.+)$", assignment.cells[0].released, re.MULTILINE)
+    return heading[1] if heading else assignment.name
+
+
+def sections(assignment: Assignment) -> dict[str, str]:
+    """Where the book explains each item, in the words of the text above its cell: after **Book**."""
+    found: dict[str, str] = {}
+    text = ""
+    for cell in assignment.cells:
+        if cell.kind == "markdown":
+            text = cell.released
+        elif cell.kind == "solution" and cell.item is not None:
+            place = re.search(r"\*\*Book\*\*\s+(.+?)(\n\n|$)", text, re.DOTALL)
+            if place:
+                found[cell.item] = " ".join(place[1].replace("*", "").split())
+    return found
+
+
+def page_of(course: Course, assignment: str, student: str) -> str:
+    """The page of a student whose hand-in has been graded.
+
+    Raises:
+        CourseError: if it has not.
+    """
+    record = store.load(course.grades(assignment), student)
+    if record is None:
+        raise CourseError(
+            f"the hand-in of {student!r} has not been graded: run `mha-grade grade {assignment}`"
+        )
+    entry = gradebook.read(course, assignment).get(student, Entry())
+    return page(assignments.load(course.root, assignment), student, record, entry)
+
+
+def write(
+    course: Course,
+    assignment: Assignment,
+    records: Mapping[str, SubmissionRecord],
+    entries: Mapping[str, Entry],
+) -> Sequence[Path]:
+    """Write the pages of students where nbgrader's exchange looks for them.
+
+    Returns:
+        The pages' paths: feedback/<student>/<assignment>/<assignment>.html.
+    """
+    paths = []
+    for student, record in records.items():
+        path = course.root / "feedback" / student / assignment.name / f"{assignment.name}.html"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = page(assignment, student, record, entries.get(student, Entry()))
+        path.write_text(text, encoding="utf-8", newline="\n")
+        paths.append(path)
+    return paths
