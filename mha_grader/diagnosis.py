@@ -2,7 +2,7 @@
 
 A failed part's steps are replayed on every wrong variant in the bank. A variant is recognised if it gives
 what the student's code gave in each step of the part: the same numbers, the same error, the same arguments
-changed. If several do, the steps of the item's other parts tell them apart as far as they can.
+changed. If several do, the steps of the item's other parts tell them apart, then the texts of errors.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mha_grader.runner import Verdict
-from mha_grader.tested import Perform, Step, local
+from mha_grader.tested import Step, local
 from mha_grader.testing import CallError, as_array
 
 RELATIVE, ABSOLUTE = 1e-4, 1e-6  # float32 inside an answer is no other mistake
@@ -29,34 +29,49 @@ def recognise(item: str, verdicts: Sequence[Verdict], variants: Mapping[str, Any
         variants: wrong functions or classes of this item by slug.
     """
     judged = [verdict for verdict in verdicts if verdict.steps]
-    matching = {
-        verdict.part.name: {slug for slug, variant in variants.items() if gives(item, variant, verdict.steps)}
+    likeness = {
+        verdict.part.name: {
+            slug: degree
+            for slug, variant in variants.items()
+            if (degree := compare(item, variant, verdict.steps)) is not None
+        }
         for verdict in judged
     }
     found: dict[str, str] = {}
     for verdict in judged:
-        candidates = matching[verdict.part.name]
-        if verdict.status == "pass" or not candidates:
+        candidates = likeness[verdict.part.name]
+        if verdict.status in ("pass", "not-run") or not candidates:
             continue
-        agreement = {slug: sum(slug in matching[other.part.name] for other in judged) for slug in candidates}
+        parts = [likeness[other.part.name] for other in judged]
+        agreement = {
+            slug: (sum(slug in part for part in parts), sum(part.get(slug, 0) for part in parts))
+            for slug in candidates
+        }
         best = max(agreement.values())
         found[verdict.part.name] = next(slug for slug in variants if agreement.get(slug) == best)
     return found
 
 
-def gives(item: str, variant: Any, steps: Sequence[Step]) -> bool:
-    """Whether the variant under the item's name does in every step what the record says."""
+def compare(item: str, variant: Any, steps: Sequence[Step]) -> int | None:
+    """Whether the variant under the item's name does in every step what the record says.
+
+    Returns:
+        None if it does not; else in how many steps it raised an error with even the same text.
+    """
     perform = local(**{item: variant})
-    return all(_same_step(perform, step) for step in steps)
-
-
-def _same_step(perform: Perform, step: Step) -> bool:
-    try:
-        with np.errstate(all="ignore"):
-            value, changed = perform(step.request)
-    except CallError as error:
-        return step.error is not None and step.error.type_names == error.type_names
-    return step.error is None and step.changed == changed and same_value(step.value, value)
+    same_texts = 0
+    for step in steps:
+        try:
+            with np.errstate(all="ignore"):
+                value, changed = perform(step.request)
+        except CallError as error:
+            if step.error is None or step.error.type_names != error.type_names:
+                return None
+            same_texts += step.error.text == error.text
+        else:
+            if step.error is not None or step.changed != changed or not same_value(step.value, value):
+                return None
+    return same_texts
 
 
 def same_value(first: Any, second: Any) -> bool:

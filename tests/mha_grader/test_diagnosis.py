@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mha_grader.diagnosis import gives, recognise, same_value
+from mha_grader.diagnosis import compare, recognise, same_value
 from mha_grader.runner import Verdict
 from mha_grader.tested import Step
 from mha_grader.testing import CallError, Part
@@ -55,7 +55,17 @@ def test_a_variant_that_raises_is_known_by_its_error():
     assert recognise("f", [verdict("a", "error", call([1], error=error))], VARIANTS) == {"a": "raises"}
     other = CallError("error", ["TypeError", "Exception", "BaseException"])
     assert recognise("f", [verdict("a", "error", call([1], error=other))], VARIANTS) == {}
-    assert not gives("f", VARIANTS["adds-two"], [call([1], error=CallError("timeout"))])
+    assert compare("f", VARIANTS["adds-two"], [call([1], error=CallError("timeout"))]) is None
+
+
+def test_the_text_of_an_error_decides_between_variants_that_raise_the_same():
+    def slice_error(x):
+        raise IndexError("another text")
+
+    types = ["IndexError", "LookupError", "Exception", "BaseException"]
+    steps = [call([1], error=CallError("error", types, "another text"))]
+    variants = VARIANTS | {"raises-otherwise": slice_error}
+    assert recognise("f", [verdict("a", "error", *steps)], variants) == {"a": "raises-otherwise"}
 
 
 def test_changing_the_input_is_part_of_what_a_variant_does():

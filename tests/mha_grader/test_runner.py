@@ -7,6 +7,7 @@ import pytest
 
 from mha_grader.runner import clean, load_parts, run_parts, seed
 from mha_grader.tested import Recorder, local
+from mha_grader.testing import CallError
 
 REFERENCE = SimpleNamespace(f=lambda x: x + 1)
 
@@ -54,7 +55,29 @@ def test_parts_that_rest_on_a_failed_one_are_not_run_and_say_so():
     assert [verdict.status for verdict in found] == ["fail", "not-run", "not-run", "pass"]
     assert "“first”" in found[1].reason
     assert "“second”" in found[2].reason
-    assert found[1].steps == ()
+
+
+def test_parts_that_do_not_count_are_recorded_unless_the_code_hangs():
+    assert verdicts(lambda x: x + 2)[2].steps
+
+    def hang(x):
+        raise AssertionError
+
+    recorder = Recorder(slow := Slow())
+    parts = load_parts(TEST, {"f": recorder.bind("f", hang)}, REFERENCE)
+    found = run_parts(parts, recorder, lambda part: np.random.default_rng(0))
+    assert [verdict.status for verdict in found] == ["timeout", "not-run", "not-run", "timeout"]
+    assert slow.calls == 2
+
+
+class Slow:
+    """Carries nothing out in time."""
+
+    calls = 0
+
+    def __call__(self, request):
+        self.calls += 1
+        raise CallError("timeout")
 
 
 def test_what_a_function_raises_is_an_error_and_its_text_stays_here():

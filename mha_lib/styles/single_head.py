@@ -1,0 +1,280 @@
+"""Right ways of writing the items of `single_head`; some of them look wrong at first."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+Array = np.ndarray
+
+
+def softmax_one_slice_at_a_time(x: Array, axis: int = -1) -> Array:
+    """Each one-dimensional slice by itself."""
+
+    def one(row: Array) -> Array:
+        exponentials = np.exp(row - row.max())
+        return exponentials / exponentials.sum()
+
+    return np.apply_along_axis(one, axis, np.asarray(x, float))
+
+
+def softmax_by_logarithm(x: Array, axis: int = -1) -> Array:
+    """The exponential of x − log Σ exp x, with a stable sum."""
+    return np.exp(x - special.logsumexp(x, axis=axis, keepdims=True))
+
+
+def softmax_of_scipy(x: Array, axis: int = -1) -> Array:
+    """Somebody else's; right, and an instructor may want to look at it."""
+    return special.softmax(x, axis=axis)
+
+
+def softmax_in_float32(x: Array, axis: int = -1) -> Array:
+    """In single precision, which the tolerance allows."""
+    x = np.asarray(x, np.float32)
+    exponentials = np.exp(x - x.max(axis=axis, keepdims=True))
+    return exponentials / exponentials.sum(axis=axis, keepdims=True)
+
+
+def softmax_on_a_moved_axis(x: Array, axis: int = -1) -> Array:
+    """The axis is moved to the end and back."""
+    moved = np.moveaxis(x, axis, -1)
+    exponentials = np.exp(moved - moved.max(-1)[..., None])
+    return np.moveaxis(exponentials / exponentials.sum(-1)[..., None], -1, axis)
+
+
+def softmax_in_long_double(x: Array, axis: int = -1) -> Array:
+    """In extended precision where there is one, returned in double."""
+    wide = np.asarray(x, np.longdouble)
+    exponentials = np.exp(wide - np.max(wide, axis, keepdims=True))
+    return np.divide(exponentials, exponentials.sum(axis, keepdims=True)).astype(np.float64)
+
+
+def attention_keys_first(Q: Array, K: Array, V: Array, mask: Array | None = None) -> tuple[Array, Array]:
+    """K·Qᵀ with the softmax over axis −2, transposed at the end."""
+    scores = K @ np.swapaxes(Q, -2, -1) / np.sqrt(K.shape[-1])  # (..., m, n)
+    if mask is not None:
+        scores = np.where(
+            np.swapaxes(np.broadcast_to(mask, np.swapaxes(scores, -2, -1).shape), -2, -1), scores, -np.inf
+        )
+    scores = scores - scores.max(axis=-2, keepdims=True)
+    weights = np.exp(scores) / np.exp(scores).sum(axis=-2, keepdims=True)  # (..., m, n)
+    weights = np.swapaxes(weights, -2, -1)  # (..., n, m)
+    return weights @ V, weights
+
+
+def attention_masked_and_renormalised(
+    Q: Array, K: Array, V: Array, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """The mask comes after the softmax, and then the rows are made to sum to 1 again."""
+    scores = np.einsum("...nd,...md->...nm", Q, K) / Q.shape[-1] ** 0.5
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    weights = weights / weights.sum(-1, keepdims=True)
+    if mask is not None:
+        weights = weights * mask
+        weights = weights / weights.sum(-1, keepdims=True)
+    return weights @ V, weights
+
+
+def attention_fourth_root_on_both(
+    Q: Array, K: Array, V: Array, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """d_k^(−1/4) on Q and on K."""
+    root = Q.shape[-1] ** -0.25
+    scores = (Q * root) @ np.swapaxes(K * root, -2, -1)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    weights = softmax_by_logarithm(scores)
+    return weights @ V, weights
+
+
+def attention_in_float32(Q: Array, K: Array, V: Array, mask: Array | None = None) -> tuple[Array, Array]:
+    """The softmax in single precision inside a double precision answer."""
+    scores = Q @ np.swapaxes(K, -2, -1) / np.sqrt(Q.shape[-1])
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    weights = softmax_in_float32(scores).astype(np.float64)
+    return weights @ V, weights
+
+
+def attention_by_loops(Q: Array, K: Array, V: Array, mask: Array | None = None) -> tuple[Array, Array]:
+    """One query at a time, over every leading index."""
+    leading, (n, d_k), m = Q.shape[:-2], Q.shape[-2:], K.shape[-2]
+    allowed = np.ones((*leading, n, m), bool) if mask is None else np.broadcast_to(mask, (*leading, n, m))
+    output, weights = np.zeros((*leading, n, V.shape[-1])), np.zeros((*leading, n, m))
+    for index in np.ndindex(*leading):
+        for i in range(n):
+            keys = np.flatnonzero(allowed[index][i])
+            scores = np.array([Q[index][i] @ K[index][j] / np.sqrt(d_k) for j in keys])
+            exponentials = np.exp(scores - scores.max())
+            weights[index][i, keys] = exponentials / exponentials.sum()
+            output[index][i] = sum(weights[index][i, j] * V[index][j] for j in keys)
+    return output, weights
+
+
+def attention_scores_set_to_minus_infinity(
+    Q: Array, K: Array, V: Array, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """The scores, a new array, are overwritten in place."""
+    scores = np.matmul(Q, K.swapaxes(-1, -2))
+    scores /= np.sqrt(Q.shape[-1])
+    if mask is not None:
+        scores[~np.broadcast_to(mask, scores.shape)] = -np.inf
+    scores -= scores.max(axis=-1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=-1, keepdims=True)
+    return scores @ V, scores
+
+
+def attention_with_a_large_finite_fill(
+    Q: Array, K: Array, V: Array, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """−1e9 in place of −∞: no score that the contract allows comes near it."""
+    scores = Q @ np.swapaxes(K, -2, -1) / np.sqrt(Q.shape[-1])
+    if mask is not None:
+        scores = np.where(mask, scores, -1e9)
+    weights = special.softmax(scores, axis=-1)
+    return weights @ V, weights
+
+
+def attention_with_an_added_mask(
+    Q: Array, K: Array, V: Array, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """The mask as a bias of 0 and −∞."""
+    bias = 0.0 if mask is None else np.where(mask, 0.0, -np.inf)
+    scores = Q @ np.swapaxes(K, -2, -1) / np.sqrt(Q.shape[-1]) + bias
+    weights = softmax_by_logarithm(scores)
+    return np.einsum("...nm,...mv->...nv", weights, V), weights
+
+
+def attention_online(Q: Array, K: Array, V: Array, mask: Array | None = None) -> tuple[Array, Array]:
+    """Keys come in tiles of two, with a running maximum and a running sum."""
+    scores = Q @ np.swapaxes(K, -2, -1) / np.sqrt(Q.shape[-1])
+    allowed = np.broadcast_to(True if mask is None else mask, scores.shape)
+    largest = np.full((*scores.shape[:-1], 1), -np.inf)
+    total = np.zeros_like(largest)
+    output = np.zeros((*scores.shape[:-1], V.shape[-1]))
+    for start in range(0, K.shape[-2], 2):
+        tile = np.where(allowed, scores, -np.inf)[..., start : start + 2]
+        new = np.maximum(largest, tile.max(-1, keepdims=True))
+        safe = np.where(np.isfinite(new), new, 0.0)
+        rescale = np.exp(largest - safe)
+        exponentials = np.exp(tile - safe)
+        total = total * rescale + exponentials.sum(-1, keepdims=True)
+        output = output * rescale + exponentials @ V[..., start : start + 2, :]
+        largest = new
+    weights = np.where(allowed, np.exp(scores - largest), 0.0) / total
+    return output / total, weights
+
+
+def attention_as_a_list(Q: Array, K: Array, V: Array, mask: Array | None = None) -> list[Array]:
+    """Output and weights in a list in place of a tuple."""
+    return list(attention_with_an_added_mask(Q, K, V, mask))
+
+
+def causal_mask_lower_triangle(n: int, m: int | None = None) -> Array:
+    """`tril` with the diagonal moved by m − n."""
+    m = n if m is None else m
+    return np.tril(np.ones((n, m), dtype=bool), m - n)
+
+
+def causal_mask_by_loops(n: int, m: int | None = None) -> Array:
+    """Entry by entry."""
+    columns = m or n
+    return np.array([[j <= i + columns - n for j in range(columns)] for i in range(n)])
+
+
+def causal_mask_not_upper(n: int, m: int | None = None) -> Array:
+    """Everything that is not above the diagonal."""
+    m = n if m is None else m
+    return ~np.triu(np.ones((n, m)), 1 + m - n).astype(bool)
+
+
+def causal_mask_last_rows(n: int, m: int | None = None) -> Array:
+    """The last n rows of the square mask."""
+    m = n if m is None else m
+    return np.tri(m, dtype=bool)[m - n :]
+
+
+def padding_mask_by_loops(lengths: Array, max_len: int) -> Array:
+    """Sequence by sequence."""
+    mask = np.zeros((len(lengths), 1, 1, max_len), dtype=bool)
+    for row, length in zip(mask, lengths, strict=True):
+        row[0, 0, :length] = True
+    return mask
+
+
+def padding_mask_reshaped(lengths: Array, max_len: int) -> Array:
+    """A table of two axes, then two more."""
+    table = np.less.outer(np.arange(max_len), np.asarray(lengths)).T
+    return table.reshape(-1, 1, 1, max_len)
+
+
+def padding_mask_cumulated(lengths: Array, max_len: int) -> Array:
+    """Counting the places."""
+    places = np.cumsum(np.ones((len(lengths), max_len), int), axis=1)
+    return np.expand_dims(places <= np.asarray(lengths).reshape(-1, 1), (1, 2))
+
+
+def decoder_mask_multiplied(n: int, keep: Array | None = None) -> Array:
+    """The product of two masks is their conjunction."""
+    causal = np.tri(n).astype(bool)[None, None]
+    return causal if keep is None else causal * np.asarray(keep)[:, None, None, :]
+
+
+def decoder_mask_by_loops(n: int, keep: Array | None = None) -> Array:
+    """One sequence at a time."""
+    if keep is None:
+        return np.tri(n, dtype=bool)
+    masks = [[[bool(j <= i and row[j]) for j in range(n)] for i in range(n)] for row in keep]
+    return np.array(masks)[:, np.newaxis]
+
+
+def decoder_mask_columns_erased(n: int, keep: Array | None = None) -> Array:
+    """Columns of padding are set to False."""
+    batch = 1 if keep is None else len(keep)
+    mask = np.broadcast_to(np.tri(n, dtype=bool), (batch, 1, n, n)).copy()
+    if keep is not None:
+        sequence, column = np.nonzero(~keep)
+        mask[sequence, :, :, column] = False
+    return mask
+
+
+STYLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
+    "softmax": {
+        "one slice at a time": softmax_one_slice_at_a_time,
+        "by logarithm": softmax_by_logarithm,
+        "of scipy": softmax_of_scipy,
+        "in float32": softmax_in_float32,
+        "on a moved axis": softmax_on_a_moved_axis,
+        "in long double": softmax_in_long_double,
+    },
+    "attention": {
+        "keys first": attention_keys_first,
+        "masked after the softmax, renormalised": attention_masked_and_renormalised,
+        "fourth root on both": attention_fourth_root_on_both,
+        "softmax in float32": attention_in_float32,
+        "by loops": attention_by_loops,
+        "scores overwritten": attention_scores_set_to_minus_infinity,
+        "large finite fill": attention_with_a_large_finite_fill,
+        "added mask": attention_with_an_added_mask,
+        "online": attention_online,
+        "a list of two": attention_as_a_list,
+    },
+    "causal_mask": {
+        "lower triangle": causal_mask_lower_triangle,
+        "by loops": causal_mask_by_loops,
+        "not upper": causal_mask_not_upper,
+        "last rows": causal_mask_last_rows,
+    },
+    "padding_mask": {
+        "by loops": padding_mask_by_loops,
+        "reshaped": padding_mask_reshaped,
+        "cumulated": padding_mask_cumulated,
+    },
+    "decoder_mask": {
+        "multiplied": decoder_mask_multiplied,
+        "by loops": decoder_mask_by_loops,
+        "columns erased": decoder_mask_columns_erased,
+    },
+}

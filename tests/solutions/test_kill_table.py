@@ -1,0 +1,70 @@
+"""The hidden tests, tested: nothing right loses a point, nothing wrong keeps all, every known mistake is named."""
+
+from pathlib import Path
+
+import pytest
+
+from mha_grader import assignment as assignments
+from mha_grader.kill_table import table
+from mha_lib import pitfalls
+
+COURSE = Path(__file__).parents[2]
+NAMES = sorted(path.stem for path in (COURSE / "solutions").glob("*.py") if path.stem != "checks")
+LOADED = {name: assignments.load(COURSE, name) for name in NAMES}
+ITEMS = [(name, item) for name, assignment in LOADED.items() for item in assignment.items]
+SECRETS = [b"one", b"two", b"three"]  # no draw may decide
+
+# Mistakes of an item that no input tells apart: recognising one of them is recognising the other.
+SAME = {
+    ("single_head", "attention"): [{"mask-fill-tiny", "masked-scores-zero"}],
+}
+
+
+@pytest.fixture(params=ITEMS, ids=lambda pair: ".".join(pair), scope="module")
+def case(request):
+    name, item = request.param
+    return name, item, {secret: table(LOADED[name], item, secret) for secret in SECRETS}
+
+
+def rows(case, kind):
+    return [(secret, row) for secret, found in case[2].items() for row in found if row.kind == kind]
+
+
+def failed(row):
+    return {part: (status, row.reasons[part]) for part, status in row.statuses.items() if status != "pass"}
+
+
+def test_the_reference_gets_everything(case):
+    for _, row in rows(case, "reference"):
+        assert row.score == row.max_score, failed(row)
+
+
+def test_the_stub_gets_nothing(case):
+    for _, row in rows(case, "stub"):
+        assert row.score == 0, row.statuses
+
+
+def test_every_right_style_gets_everything(case):
+    lost = {row.name: failed(row) for _, row in rows(case, "style") if row.score != row.max_score}
+    assert not lost
+
+
+def test_every_known_mistake_loses_points_and_is_named(case):
+    name, item, _ = case
+    same = SAME.get((name, item), [])
+    wrong = {}
+    for secret, row in rows(case, "pitfall"):
+        twins = next((group for group in same if row.name in group), {row.name})
+        if row.score == row.max_score:
+            wrong[row.name, secret] = "survives"
+        elif not twins & set(row.slugs.values()):
+            wrong[row.name, secret] = f"taken for {set(row.slugs.values()) or 'nothing'}"
+        elif stray := set(row.slugs.values()) - twins:
+            wrong[row.name, secret] = f"also taken for {stray}"
+    assert not wrong
+
+
+def test_every_mistake_in_the_bank_belongs_to_an_item():
+    known = {f"{name}.{item}" for name, item in ITEMS}
+    for pitfall in pitfalls.BANK.values():
+        assert set(pitfall.variants) <= known, pitfall.slug
