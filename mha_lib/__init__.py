@@ -10,6 +10,7 @@ Every piece that the course builds, under the name that the course gives it:
 `mha_lib.counting`         parameters and floating-point operations by formula
 `mha_lib.torch_attention`  the same as PyTorch modules (needs torch)
 `mha_lib.pitfalls`         the known mistakes, each as code that is wrong in exactly one way
+`mha_lib.styles`           right ways of writing the same pieces, which grading must accept
 `mha_lib.experiments`      what the book trains to settle a question (needs torch)
 `mha_lib.plotting`         the look of the book's figures (needs matplotlib)
 =========================  ===============================================================================

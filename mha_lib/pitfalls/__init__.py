@@ -4,6 +4,8 @@ One module holds one family. The functions are wrong on purpose: their docstring
 (an overflow) or raise where the right code does not, and some change their arguments.
 """
 
+import importlib
+import importlib.util
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -25,17 +27,24 @@ BANK: Mapping[str, Pitfall] = {pitfall.slug: pitfall for family in FAMILIES.valu
 
 
 def variants(assignment: str, item: str) -> dict[str, Callable[..., Any]]:
-    """The wrong functions of one item, by the slug of their mistake, in teaching order.
+    """The wrong functions or classes of one item, by the slug of their mistake, in teaching order.
+
+    Those that need PyTorch stand in `mha_lib.pitfalls.<assignment>`, by item and slug in a dict `VARIANTS`, and
+    are imported only when they are asked for.
 
     Args:
         assignment: name of an assignment, for instance `single_head`.
         item: name of one of its items, for instance `softmax`.
 
     Returns:
-        A dict from slug to function; empty if no mistake in the item is known.
+        A dict from slug to function or class; empty if no mistake in the item is known.
 
     >>> list(variants("single_head", "softmax"))[:2]
     ['no-max-subtraction', 'global-max-subtraction']
     """
     name = f"{assignment}.{item}"
-    return {slug: pitfall.variants[name] for slug, pitfall in BANK.items() if name in pitfall.variants}
+    found = {slug: pitfall.variants[name] for slug, pitfall in BANK.items() if name in pitfall.variants}
+    module = f"{__name__}.{assignment}"
+    if importlib.util.find_spec(module) is not None:
+        found |= importlib.import_module(module).VARIANTS.get(item, {})
+    return {slug: found[slug] for slug in BANK if slug in found}
