@@ -13,7 +13,8 @@ its version; every cell says in its own head what it is for:
 The body of a solution cell is one import, such as `from mha_lib.attention import softmax`: the generator puts
 the source of that function or class in its place, with the bodies marked as solutions. So the code stands in
 one place. An item that the package does not have (a dict of answers) is written out: first what the
-student starts from, then the solution between unindented markers.
+student starts from, then the solution between unindented markers. A given cell of such imports becomes their
+sources too, unmarked: that is how pieces of earlier assignments come along.
 
 `python -m mha_grader.authoring` makes from each source the instructor's notebook, in
 `solutions/<assignment>/`, and the student's, in `exercises/<assignment>/`; with `--check` it only tells whether
@@ -213,6 +214,7 @@ def _make_cell(cell: Any) -> Any:
         points, tags = sum(part.points for part in read_parts(hidden)), [GO_ON]
         text = "\n".join([visible, BEGIN_TESTS, hidden, END_TESTS])
     elif role is not None:
+        text = given_source(text) if role == "given" else text
         tags = [role, GO_ON] if role == "show" else [role]
     nbgrader = {
         "schema_version": 3,
@@ -282,10 +284,7 @@ def solution_source(text: str, item: str) -> str:
         imported = statements[0]
         if [(alias.name, alias.asname) for alias in imported.names] != [(item, None)]:
             raise SourceError(f"its import should be: from {imported.module} import {item}")
-        module = importlib.import_module(str(imported.module))
-        if not hasattr(module, item):
-            raise SourceError(f"{imported.module} has no {item}")
-        return mark_bodies(inspect.getsource(getattr(module, item)))
+        return mark_bodies(_source_of(imported, item))
     markers = re.findall(rf"^\s*({BEGIN_SOLUTION}|{END_SOLUTION})$", text, flags=re.MULTILINE)
     if not markers or markers != [BEGIN_SOLUTION, END_SOLUTION] * (len(markers) // 2):
         raise SourceError(f"it should be one import, or hold {BEGIN_SOLUTION} and {END_SOLUTION}")
@@ -294,6 +293,31 @@ def solution_source(text: str, item: str) -> str:
     if item not in assigned | defined:
         raise SourceError(f"it does not define {item}")
     return text
+
+
+def given_source(text: str) -> str:
+    """The text of a given cell: where it imports from `mha_lib`, the sources of what it imports.
+
+    Raises:
+        SourceError: if it does other things beside such imports.
+    """
+    statements = _parse(text)
+    imports = [
+        statement
+        for statement in statements
+        if isinstance(statement, ast.ImportFrom) and str(statement.module).split(".")[0] == "mha_lib"
+    ]
+    if imports and len(imports) < len(statements):
+        raise SourceError("a given cell with imports from mha_lib should hold nothing else")
+    sources = [_source_of(imported, alias.name) for imported in imports for alias in imported.names]
+    return "\n\n\n".join(sources) or text
+
+
+def _source_of(imported: ast.ImportFrom, name: str) -> str:
+    module = importlib.import_module(str(imported.module))
+    if not hasattr(module, name):
+        raise SourceError(f"{imported.module} has no {name}")
+    return inspect.getsource(getattr(module, name)).rstrip()
 
 
 def mark_bodies(source: str) -> str:

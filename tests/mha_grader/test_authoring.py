@@ -22,7 +22,8 @@ from mha_grader.authoring import (
     solution_source,
     split_test,
 )
-from mha_lib.attention import softmax
+from mha_lib.attention import attention, softmax
+from mha_lib.masks import causal_mask
 
 ROOT = Path(__file__).parents[2]
 
@@ -170,6 +171,15 @@ def test_a_solution_cell_is_the_librarys_own_source_between_markers(course):
     signature = source.partition("### BEGIN SOLUTION")[0]
     assert signature.rstrip().endswith('"""')
     assert "np.exp" not in signature
+
+
+def test_a_given_cell_of_imports_is_the_librarys_own_source(tmp_path):
+    imports = "from mha_lib.attention import softmax, attention\nfrom mha_lib.masks import causal_mask\n"
+    cell = notebook_of(tmp_path, DEMO + f'\n# %% role="given" id="earlier"\n{imports}').cells[-1]
+    functions = (softmax, attention, causal_mask)
+    assert cell.source == "\n\n".join(map(inspect.getsource, functions)).rstrip()
+    assert cell.metadata.tags == ["given"]
+    assert not cell.metadata.nbgrader.solution
 
 
 def test_the_same_source_gives_the_same_bytes(course):
@@ -340,6 +350,14 @@ WRONG = {
         "its import should be",
     ),
     "an import of nothing": (DEMO.replace("softmax", "softmix"), "mha_lib.attention has no softmix"),
+    "a given import of nothing": (
+        DEMO.replace("import numpy as np", "from mha_lib.masks import mask"),
+        "mha_lib.masks has no mask",
+    ),
+    "a given import beside other code": (
+        DEMO.replace("import numpy as np", "import numpy as np\nfrom mha_lib.masks import causal_mask"),
+        "a given cell with imports from mha_lib should hold nothing else",
+    ),
     "a solution without markers": (
         DEMO.replace("### BEGIN SOLUTION\n", "").replace("### END SOLUTION\n", ""),
         "it should be one import, or hold ### BEGIN SOLUTION",
