@@ -5,11 +5,13 @@ code on functions of its own (the reference, the wrong variants), so that both s
 only the standard library; torch is used if the tested code has loaded it.
 
 A request is a dict of plain data:
-    op          `get`, `call`, `load` or `gradients`
+    op          `get`, `call`, `load`, `gradients` or `check`
     target      name of a variable, or the `Handle` of a kept object
     method      name of a method of the target, or None to call the target itself
     args        list of positional arguments, kwargs  dict of the others
     keep        number under which the result is kept as an object, instead of being sent back
+    after       whether the reply should hold the arguments that the call changed in place
+    candidate   for `check`: what the target, a checker, is called with
     parameters  for `load`: value by dotted path, for example `out_proj.weight`
     wrt         for `gradients`: positions of arguments, and dotted paths of parameters of the target
     cotangent   for `gradients`: what the (first) output is multiplied with before it is summed
@@ -33,6 +35,7 @@ class Operations:
         """Act on the names in `namespace`; `is_same` tells whether two plain values are equal in every bit."""
         self.namespace, self.is_same = namespace, is_same
         self.objects: dict[int, Any] = {}
+        self.candidate: Callable[[Any], Callable[..., Any]] | None = None  # makes what a checker is given
 
     def perform(self, request: dict[str, Any], pristine: dict[str, Any]) -> dict[str, Any]:
         """Carry out one request; returns the reply.
@@ -53,6 +56,9 @@ class Operations:
         if request["op"] == "load":
             load(target, request["parameters"])
             return {"status": "ok", "value": None}
+        if request["op"] == "check":
+            assert self.candidate is not None
+            return {"status": "ok", "value": judge(target, self.candidate(request.get("candidate")))}
         function = target if request["method"] is None else getattr(target, request["method"])
         args, kwargs = request["args"], request["kwargs"]
         if request["op"] == "gradients":
@@ -64,7 +70,11 @@ class Operations:
         pairs = [(str(i), new, old) for i, (new, old) in enumerate(zip(args, pristine["args"], strict=True))]
         pairs += [(key, kwargs[key], old) for key, old in pristine["kwargs"].items()]
         changed = [key for key, new, old in pairs if not self.is_same(new, old)]
-        return {"status": "ok", "value": value, "changed": changed}
+        reply = {"status": "ok", "value": value, "changed": changed}
+        if request.get("after"):
+            after = {str(i): value for i, value in enumerate(args)} | kwargs
+            reply["after"] = {key: after[key] for key in changed}
+        return reply
 
     def _target(self, target: Any) -> Any:
         if isinstance(target, str):
@@ -114,6 +124,15 @@ def gradients(target: Any, function: Callable[..., Any], request: Mapping[str, A
         output = output[0]
     total = (output * request["cotangent"]).sum()
     return list(torch.autograd.grad(total, wanted, allow_unused=True))
+
+
+def judge(check: Callable[..., Any], candidate: Callable[..., Any]) -> dict[str, Any]:
+    """Whether a checker accepts a candidate: it does unless it raises."""
+    try:
+        returned = check(candidate)
+    except Exception as error:
+        return {"accepted": False, "error": failure(error)["types"][:1]}
+    return {"accepted": True, "returned": returned is not None}
 
 
 def failure(error: BaseException) -> dict[str, Any]:

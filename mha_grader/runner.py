@@ -50,7 +50,8 @@ def load_parts(source: str, tested: Mapping[str, Any], reference: types.SimpleNa
         **tested,
     }
     exec(compile(source, "<hidden test>", "exec"), namespace)
-    parts = [value for value in namespace.values() if isinstance(value, Part)]
+    values = [value if isinstance(value, list) else [value] for value in namespace.values()]
+    parts = [part for value in values for part in value if isinstance(part, Part)]
     if not parts:
         raise ValueError("the hidden test defines no part")
     seen: set[str] = set()

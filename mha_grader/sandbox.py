@@ -22,9 +22,10 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import psutil
@@ -39,6 +40,9 @@ HOME = "/home/student"
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 ETC = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/fonts", "/etc/localtime")
 MIB = 2**20
+
+
+Serve = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class SandboxUnavailable(Exception):  # noqa: N818 - it names a state of the machine
@@ -93,7 +97,7 @@ def package_paths() -> tuple[tuple[str, str], ...]:
     return tuple(sorted((path, name) for name, path in paths.items()))
 
 
-def _mounts(files: Path | None, limits: Limits) -> Iterator[str]:
+def _mounts(files: Path | None, limits: Limits, packages: Mapping[str, str]) -> Iterator[str]:
     """The arguments that lay out the file system."""
     for path in SYSTEM:
         if os.path.islink(path):
@@ -108,14 +112,14 @@ def _mounts(files: Path | None, limits: Limits) -> Iterator[str]:
     if not prefix.startswith("/usr"):
         yield from ("--ro-bind", prefix, prefix)
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    for packages in (
+    for hidden in (
         f"{prefix}/lib/{version}/site-packages",
         "/usr/lib/python3/dist-packages",
         f"/usr/local/lib/{version}",
     ):
-        if os.path.isdir(packages):
-            yield from ("--tmpfs", packages, "--remount-ro", packages)
-    for path, name in package_paths():
+        if os.path.isdir(hidden):
+            yield from ("--tmpfs", hidden, "--remount-ro", hidden)
+    for path, name in (*package_paths(), *((path, name) for name, path in packages.items())):
         yield from ("--ro-bind", path, f"{INSIDE_PACKAGES}/{name}")
     for name in ("worker.py", "wire.py", "operations.py"):
         yield from ("--ro-bind", str(Path(__file__).with_name(name)), f"{INSIDE_GRADER}/{name}")
@@ -151,7 +155,13 @@ def _environment() -> dict[str, str]:
     }
 
 
-def command(inner: list[str], files: Path | None, limits: Limits, secrets: Path | None = None) -> list[str]:
+def command(
+    inner: list[str],
+    files: Path | None,
+    limits: Limits,
+    secrets: Path | None = None,
+    packages: Mapping[str, str] = MappingProxyType({}),
+) -> list[str]:
     """The whole command line that runs `inner` in a sandbox.
 
     Args:
@@ -159,6 +169,7 @@ def command(inner: list[str], files: Path | None, limits: Limits, secrets: Path 
         files: folder whose plain files lie, read-only, beside the notebook.
         limits: see `Limits`.
         secrets: a folder to be hidden should it lie below something that the sandbox shows.
+        packages: path by name of packages that can be imported beside those for students.
     """
     bwrap = shutil.which("bwrap")
     if bwrap is None:
@@ -170,7 +181,7 @@ def command(inner: list[str], files: Path | None, limits: Limits, secrets: Path 
     line += ["--unshare-uts", "--unshare-cgroup-try", "--hostname", "sandbox", "--clearenv"]
     for name, value in _environment().items():
         line += ["--setenv", name, value]
-    line += list(_mounts(files, limits))
+    line += list(_mounts(files, limits, packages))
     if secrets is not None and str(secrets.resolve()).startswith(
         ("/usr/", os.path.realpath(sys.base_prefix))
     ):
@@ -201,7 +212,13 @@ def _limit_command(limits: Limits) -> list[str]:
 class Sandbox:
     """One student's process, with a channel to it. Use it as a context manager: leaving it kills the process."""
 
-    def __init__(self, files: Path | None = None, limits: Limits = Limits(), secrets: Path | None = None):
+    def __init__(
+        self,
+        files: Path | None = None,
+        limits: Limits = Limits(),
+        secrets: Path | None = None,
+        packages: Mapping[str, str] = MappingProxyType({}),
+    ):
         """Start the process and wait until it answers.
 
         Raises:
@@ -211,7 +228,9 @@ class Sandbox:
         self.number = 0
         self.last_words = ""  # what it wrote to stderr before it was ready, once it is closed
         python = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
-        worker = command([python, "-I", "-S", "-B", f"{INSIDE_GRADER}/worker.py"], files, limits, secrets)
+        worker = command(
+            [python, "-I", "-S", "-B", f"{INSIDE_GRADER}/worker.py"], files, limits, secrets, packages
+        )
         self.channel, theirs = socket.socketpair()
         with theirs:
             self.process = subprocess.Popen(
@@ -248,24 +267,41 @@ class Sandbox:
             self.last_words = self.process.stderr.read(4000).decode(errors="replace").strip()
             self.process.stderr.close()
 
-    def ask(self, seconds: float, **request: Any) -> dict[str, Any]:
+    @property
+    def closed(self) -> bool:
+        """Whether the process has been killed."""
+        return self.channel.fileno() < 0
+
+    def ask(self, seconds: float, serve: Serve | None = None, **request: Any) -> dict[str, Any]:
         """Send one request and return the reply to it.
+
+        Args:
+            seconds: time until the reply has arrived.
+            serve: answers what the process asks in between; without it, it may ask nothing.
+            request: see `operations`.
 
         Raises:
             SandboxTimeout, SandboxMemory, SandboxDied: the process has been killed.
         """
         deadline = time.monotonic() + seconds
         self.number += 1
+        self._send(deadline, **request)
+        reply = self._receive(deadline)
+        while reply["status"] == "candidate" and serve is not None:
+            self._send(deadline, **serve(reply))
+            reply = self._receive(deadline)
+        return reply
+
+    def _send(self, deadline: float, **message: Any) -> None:
         try:
-            self.channel.settimeout(seconds)
-            wire.send(self.channel, {"number": self.number, **request})
+            self.channel.settimeout(max(deadline - time.monotonic(), 0.01))
+            wire.send(self.channel, {"number": self.number, **message})
         except TimeoutError:
             self.close()
             raise SandboxTimeout("it did not read the request") from None
         except OSError:
             self.close()
             raise SandboxDied("its process has ended") from None
-        return self._receive(deadline)
 
     def _receive(self, deadline: float) -> dict[str, Any]:
         try:

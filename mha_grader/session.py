@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mha_grader.sandbox import Limits, Sandbox, SandboxDied, SandboxMemory, SandboxTimeout
+from mha_grader.candidates import CandidateSandbox
+from mha_grader.sandbox import Limits, Sandbox, SandboxDied, SandboxMemory, SandboxTimeout, Serve
 from mha_grader.testing import CallError
 
 
@@ -44,6 +45,7 @@ class Session:
         self.files, self.limits, self.budget, self.secrets = files, limits, budget, secrets
         self.log: list[str] = []
         self._sandbox: Sandbox | None = None
+        self._candidates = CandidateSandbox(limits)
         self._executed: list[tuple[str, str, float]] = []
         self._deadline = time.monotonic() + budget.submission
         self._item_deadline = self._deadline
@@ -53,6 +55,7 @@ class Session:
 
     def __exit__(self, *exception: object) -> None:
         self._close()
+        self._candidates.close()
 
     def start_item(self) -> None:
         """From here on, calls are counted against a new item's budget."""
@@ -88,8 +91,19 @@ class Session:
             CallError: if the student's code raised, or its process could not answer.
             OutOfBudget: if the item's or the submission's time is used up.
         """
+        if request["op"] == "check":
+            # The student's process does not learn which candidate it judges.
+            request = {**request, "candidate": None, "serve": self._serve(request["candidate"])}
         reply = self._ask(self._call_seconds(), **request)
         return read_reply(reply, request["target"])
+
+    def _serve(self, spec: str) -> Serve:
+        """Answers the calls that a checker makes to a candidate."""
+
+        def serve(asked: dict[str, Any]) -> dict[str, Any]:
+            return self._candidates.call(spec, asked.get("args"), asked.get("kwargs"))
+
+        return serve
 
     def _call_seconds(self) -> float:
         return min(self.budget.call, self._item_deadline - time.monotonic())

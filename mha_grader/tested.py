@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mha_grader import wire
+from mha_grader.candidates import resolve
 from mha_grader.operations import Operations, failure
 from mha_grader.session import read_reply
 from mha_grader.testing import CallError
@@ -32,6 +33,7 @@ class Step:
 def local(**names: Any) -> Perform:
     """Carry out requests on trusted objects of this process, as if they were a student's in another one."""
     operations = Operations(names, wire.same_bits)
+    operations.candidate = resolve
 
     def perform(request: dict[str, Any]) -> tuple[Any, tuple[str, ...]]:
         try:
@@ -131,6 +133,11 @@ class TestedFunction:
             cotangent=cotangent,
         )
         return list(value)
+
+    def check(self, candidate: str) -> dict[str, Any]:
+        """See `testing.checker_parts`."""
+        value, _ = self._recorder.request("check", self._target, candidate=candidate)
+        return dict(value)
 
 
 class TestedClass:

@@ -27,11 +27,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mha_grader import candidates
 from mha_grader.wire import Opaque
+from mha_lib import pitfalls
 
 __all__ = [
     "CallError",
     "Mismatch",
+    "checker_parts",
     "expect",
     "expect_close",
     "expect_equal",
@@ -112,6 +115,49 @@ def part(
         )
 
     return decorate
+
+
+def checker_parts(check: Any, item: str, *, right: float, each: float) -> list[Part]:
+    """Parts that judge a student's checker by the right styles and the known mistakes of an item.
+
+    The checker meets them in a secret order, all mixed, so that it can go by nothing but what they do. The
+    first part is that it accepts every right style; on it rests one part for each mistake: that it is caught.
+
+    Args:
+        check: the checker.
+        item: the checked item as `assignment.item`.
+        right: points of the first part.
+        each: points for each mistake.
+    """
+    judged: dict[str, dict[str, Any]] = {}
+
+    def accepts_what_is_right(rng: np.random.Generator) -> None:
+        """Every right way of writing the function is accepted."""
+        specs = candidates.right(item) + candidates.wrong(item)
+        for spec in rng.permutation(specs).tolist():
+            judged[spec] = check.check(spec)
+        refused = [spec.split("/", 2)[2] for spec in candidates.right(item) if not judged[spec]["accepted"]]
+        if refused:
+            raise Mismatch(
+                f"your check rejects {len(refused)} of {len(candidates.right(item))} right ways of writing it, for "
+                f"instance the one called “{refused[0]}”"
+            )
+
+    def catches(spec: str) -> Callable[[np.random.Generator], None]:
+        def caught(rng: np.random.Generator) -> None:
+            if judged[spec]["accepted"]:
+                told = " (it returned a value; it should raise an error)" if judged[spec]["returned"] else ""
+                raise Mismatch(f"your check accepts a function with this mistake{told}")
+
+        return caught
+
+    parts = [part(points=right)(accepts_what_is_right)]
+    for spec in candidates.wrong(item):
+        slug = spec.split("/", 2)[2]
+        title = pitfalls.BANK[slug].title
+        proves = f"The mistake “{title}” ({slug}) is caught."
+        parts.append(Part(f"catches {slug}", each, (parts[0].name,), None, proves, catches(spec)))
+    return parts
 
 
 def expect(condition: bool, message: str) -> None:

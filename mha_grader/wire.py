@@ -105,7 +105,7 @@ def decode(tree: Any, payload: memoryview, load_handle: Callable[[int], Any] = H
         nonlocal position
         if not isinstance(dtype, str) or dtype not in NUMPY_DTYPES:
             raise ProtocolError("unknown dtype")
-        sizes = shape if isinstance(shape, list) else [None]
+        sizes: list[Any] = shape if isinstance(shape, list) else [None]
         if len(sizes) > 32 or not all(type(size) is int and 0 <= size < 2**40 for size in sizes):
             raise ProtocolError("a shape is a list of sizes")
         size = math.prod(sizes) * np.dtype(dtype).itemsize

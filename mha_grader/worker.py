@@ -7,6 +7,8 @@ nothing that it says about itself is believed.
 
 from __future__ import annotations
 
+import builtins
+import functools
 import importlib.util
 import os
 import socket
@@ -15,6 +17,8 @@ import types
 from typing import Any
 
 sys.path[:] = [p for p in sys.path if p] + [os.environ["STUDENT_PACKAGES"]]
+
+import numpy as np  # noqa: E402 - only now can it be found
 
 
 def load_beside(name: str) -> Any:
@@ -61,6 +65,40 @@ def execute(shell: Any, source: str, label: str) -> dict[str, Any]:
     return operations.failure(error) if error is not None else {"status": "ok"}
 
 
+def candidate(channel: socket.socket, read: Any, number: int) -> Any:
+    """A function that asks the grader for its results."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        wire.send(channel, {"number": number, "status": "candidate", "args": list(args), "kwargs": kwargs})
+        answer = wire.parse(wire.read_frame(read))
+        for key, value in (
+            answer["after"] or {}
+        ).items():  # it changed its arguments in place: so it seems here
+            target = kwargs[key] if key in kwargs else args[int(key)]
+            if isinstance(target, np.ndarray):
+                target[...] = value
+        if answer["status"] == "error":
+            kind = getattr(builtins, answer["types"][0], RuntimeError)
+            raise kind(answer["text"])
+        if answer["status"] != "ok":
+            raise RuntimeError("the function that is checked gave no result")
+        return answer["value"]
+
+    return call
+
+
+def in_a_fork(action: Any) -> bool:
+    """Run `action` in a copy of this process, so that nothing it does stays here; whether it came to its end."""
+    child = os.fork()
+    if child == 0:
+        try:
+            action()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    return os.waitpid(child, 0)[1] == 0
+
+
 def reader(channel: socket.socket) -> Any:
     """A function that reads exactly so many bytes."""
 
@@ -77,6 +115,21 @@ def reader(channel: socket.socket) -> Any:
     return read
 
 
+def respond(channel: socket.socket, read: Any, performer: Any, shell: Any, frame: Any) -> None:
+    """Carry out the request in a frame and send the reply."""
+    request = wire.parse(frame)
+    number = request["number"]
+    performer.candidate = lambda _: candidate(channel, read, number)
+    try:
+        if request["op"] == "exec":
+            reply = execute(shell, request["source"], request["label"])
+        else:
+            reply = performer.perform(request, wire.parse(frame))
+        wire.send(channel, {"number": number, **reply})
+    except BaseException as error:  # of the student's code, or while its result was made into data
+        wire.send(channel, {"number": number, **operations.failure(error)})
+
+
 def main() -> None:
     """Answer requests until the grader closes the channel."""
     channel = socket.socket(fileno=int(sys.argv[1]))
@@ -91,16 +144,11 @@ def main() -> None:
         os.dup2(null, descriptor)
     while True:
         frame = wire.read_frame(read)
-        request = wire.parse(frame)
-        number = request["number"]
-        try:
-            if request["op"] == "exec":
-                reply = execute(shell, request["source"], request["label"])
-            else:
-                reply = performer.perform(request, wire.parse(frame))
-            wire.send(channel, {"number": number, **reply})
-        except BaseException as error:  # of the student's code, or while its result was made into data
-            wire.send(channel, {"number": number, **operations.failure(error)})
+        answer = functools.partial(respond, channel, read, performer, shell, frame)
+        if wire.parse(frame)["op"] != "check":
+            answer()
+        elif not in_a_fork(answer):  # a checker is run in a copy, so that it cannot keep count
+            os._exit(1)
 
 
 if __name__ == "__main__":
