@@ -12,9 +12,14 @@ its version; every cell says in its own head what it is for:
 
 The body of a solution cell is one import, such as `from mha_lib.attention import softmax`: the generator puts
 the source of that function or class in its place, with the bodies marked as solutions. So the code stands in
-one place. An item that the package does not have (a dict of answers) is written out: first what the
-student starts from, then the solution between unindented markers. A given cell of such imports becomes their
-sources too, unmarked: that is how pieces of earlier assignments come along.
+one place. In a given cell, imports from `mha_lib` are replaced in the same way, unmarked: that is how a piece
+of an earlier assignment comes along. `import X as Y` brings X in under the name Y, and a wrong variant from
+`mha_lib.pitfalls` without its docstring, which tells what is wrong. An item that the package does not have (a
+dict of answers) is written out: first what the student starts from, then the solution between unindented
+markers.
+
+A test cell with `borrow="single_head.attention" share=0.25` holds visible checks alone; its hidden tests are
+those of that item of that assignment, about this cell's item, with the points multiplied by `share`.
 
 `python -m mha_grader.authoring` makes from each source the instructor's notebook, in
 `solutions/<assignment>/`, and the student's, in `exercises/<assignment>/`; with `--check` it only tells whether
@@ -28,12 +33,15 @@ import ast
 import hashlib
 import importlib
 import inspect
+import io
 import json
+import logging
 import os
 import re
 import shutil
 import sys
 import tempfile
+import tokenize
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,9 +50,12 @@ from typing import Any
 import jupytext
 import nbformat
 from nbgrader.converters import GenerateAssignment
+from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import ClearSolutions, SaveCells
 from traitlets.config import PyFileConfigLoader
+
+from mha_grader import candidates
 
 ROLES = ("given", "show", "solution", "test", "author")
 HELPERS = ("checks.py",)  # lie in solutions/ and are copied beside every notebook
@@ -95,6 +106,8 @@ def release(course_root: Path, assignment: str) -> Path:
 
     Raises:
         SourceError: if the source is not right.
+        NbGraderException: if nbgrader refuses, for example because items were added or removed after
+            notebooks had been handed in.
     """
     return _release(course_root, assignment, record=True)
 
@@ -174,7 +187,7 @@ def instructor_notebook(path: Path) -> Any:
     cells = []
     for number, cell in enumerate(source.cells, start=1):
         try:
-            made = _make_cell(cell)
+            made = _make_cell(cell, path.parent)
         except SourceError as error:
             label = " ".join(str(value) for value in cell.metadata.values())
             raise SourceError(f"{path.name}, cell {number} ({label}): {error}") from None
@@ -195,7 +208,7 @@ def instructor_notebook(path: Path) -> Any:
     return nbformat.v4.new_notebook(cells=cells, metadata=metadata)
 
 
-def _make_cell(cell: Any) -> Any:
+def _make_cell(cell: Any, sources: Path) -> Any:
     """The notebook's cell for a cell of the source, or None if it is for the author alone."""
     role, item = cell.metadata.get("role"), cell.metadata.get("item")
     if cell.cell_type == "code" and role not in ROLES:
@@ -210,7 +223,10 @@ def _make_cell(cell: Any) -> Any:
     if role == "solution":
         text = solution_source(text, item)
     elif role == "test":
-        visible, hidden = split_test(text)
+        if "borrow" in cell.metadata:
+            visible, hidden = text.strip(), borrowed_tests(sources, item, **_borrow_options(cell.metadata))
+        else:
+            visible, hidden = split_test(text)
         points, tags = sum(part.points for part in read_parts(hidden)), [GO_ON]
         text = "\n".join([visible, BEGIN_TESTS, hidden, END_TESTS])
     elif role is not None:
@@ -282,9 +298,11 @@ def solution_source(text: str, item: str) -> str:
     statements = _parse(text)
     if len(statements) == 1 and isinstance(statements[0], ast.ImportFrom):
         imported = statements[0]
-        if [(alias.name, alias.asname) for alias in imported.names] != [(item, None)]:
-            raise SourceError(f"its import should be: from {imported.module} import {item}")
-        return mark_bodies(_source_of(imported, item))
+        if len(imported.names) != 1 or item not in (imported.names[0].name, imported.names[0].asname):
+            raise SourceError(
+                f"its import should be: from {imported.module} import {item}, or … import … as {item}"
+            )
+        return mark_bodies(_source_of(imported, imported.names[0]))
     markers = re.findall(rf"^\s*({BEGIN_SOLUTION}|{END_SOLUTION})$", text, flags=re.MULTILINE)
     if not markers or markers != [BEGIN_SOLUTION, END_SOLUTION] * (len(markers) // 2):
         raise SourceError(f"it should be one import, or hold {BEGIN_SOLUTION} and {END_SOLUTION}")
@@ -309,15 +327,69 @@ def given_source(text: str) -> str:
     ]
     if imports and len(imports) < len(statements):
         raise SourceError("a given cell with imports from mha_lib should hold nothing else")
-    sources = [_source_of(imported, alias.name) for imported in imports for alias in imported.names]
+    sources = [_source_of(imported, alias) for imported in imports for alias in imported.names]
     return "\n\n\n".join(sources) or text
 
 
-def _source_of(imported: ast.ImportFrom, name: str) -> str:
+def _source_of(imported: ast.ImportFrom, alias: ast.alias) -> str:
+    """The source of what is imported, under the name that it is imported as."""
     module = importlib.import_module(str(imported.module))
-    if not hasattr(module, name):
-        raise SourceError(f"{imported.module} has no {name}")
-    return inspect.getsource(getattr(module, name)).rstrip()
+    if not hasattr(module, alias.name):
+        raise SourceError(f"{imported.module} has no {alias.name}")
+    source = inspect.getsource(getattr(module, alias.name)).rstrip()
+    if module.__name__.startswith("mha_lib.pitfalls."):
+        source = _without_docstring(source)
+    return rename(source, alias.name, alias.asname or alias.name)
+
+
+def _without_docstring(source: str) -> str:
+    docstring = _parse(source)[0].body[0]  # type: ignore[attr-defined]
+    lines = source.splitlines()
+    return "\n".join(lines[: docstring.lineno - 1] + lines[docstring.end_lineno :])
+
+
+def rename(source: str, old: str, new: str) -> str:
+    """The source with a name replaced: where it stands as a name, and where text shows a call of it."""
+    lines = source.splitlines(keepends=True)
+    for token in reversed(list(tokenize.generate_tokens(io.StringIO(source).readline))):
+        if token.type == tokenize.NAME:
+            text = new if token.string == old else token.string
+        elif token.type == tokenize.STRING:
+            text = re.sub(rf"\b{old}\(", f"{new}(", token.string)
+        else:
+            continue
+        (row, column), (end_row, end_column) = token.start, token.end
+        lines[row - 1 : end_row] = [lines[row - 1][:column] + text + lines[end_row - 1][end_column:]]
+    return "".join(lines)
+
+
+def _borrow_options(metadata: Any) -> dict[str, Any]:
+    borrow, share = str(metadata["borrow"]), metadata.get("share", 1.0)
+    if not re.fullmatch(r"\w+\.\w+", borrow) or not isinstance(share, int | float) or share <= 0:
+        raise SourceError('it should say borrow="assignment.item" and share=, a positive number')
+    return {"borrow": borrow, "share": float(share)}
+
+
+def borrowed_tests(sources: Path, item: str, borrow: str, share: float) -> str:
+    """The hidden tests of another assignment's item, made to be about `item`.
+
+    Args:
+        sources: the folder of the text sources.
+        item: whose tests they become.
+        borrow: "assignment.item" whose tests they are.
+        share: what their points are multiplied with.
+
+    Raises:
+        SourceError: if there is no such item.
+    """
+    assignment, other = borrow.split(".")
+    path = sources / f"{assignment}.py"
+    cells = jupytext.read(path).cells if path.is_file() else []
+    for cell in cells:
+        if cell.metadata.get("role") == "test" and cell.metadata.get("item") == other:
+            hidden = rename(split_test(cell.source)[1], other, item)
+            return re.sub(r"\bpoints=([\d.]+)", lambda match: f"points={float(match[1]) * share:g}", hidden)
+    raise SourceError(f"there is no item {borrow} whose tests could be borrowed")
 
 
 def mark_bodies(source: str) -> str:
@@ -384,6 +456,7 @@ def read_parts(hidden: str) -> list[PartHead]:
     """
     parts: list[PartHead] = []
     for function in _parse(hidden):
+        parts += _checker_parts(function)
         if not isinstance(function, ast.FunctionDef):
             continue
         calls = [d for d in function.decorator_list if isinstance(d, ast.Call)]
@@ -407,6 +480,23 @@ def read_parts(hidden: str) -> list[PartHead]:
     if not parts:
         raise SourceError("its hidden block has no part")
     return parts
+
+
+def _checker_parts(statement: ast.stmt) -> list[PartHead]:
+    """The parts that `name = checker_parts(checker, item, right=…, each=…)` makes."""
+    call = statement.value if isinstance(statement, ast.Assign) else None
+    if not (
+        isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "checker_parts"
+    ):
+        return []
+    options = {keyword.arg: _literal(keyword.value) for keyword in call.keywords}
+    item = _literal(call.args[1]) if len(call.args) == 2 else None
+    if not isinstance(item, str) or not all(
+        isinstance(options.get(name), int | float) for name in ("right", "each")
+    ):
+        raise SourceError("checker_parts needs a checker, an item as text, and right=…, each=… as numbers")
+    caught = [PartHead(spec, float(options["each"])) for spec in candidates.wrong(item)]
+    return [PartHead("accepts_what_is_right", float(options["right"])), *caught]
 
 
 def _literal(node: ast.expr | None) -> Any:
@@ -448,6 +538,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("assignments", nargs="*", metavar="ASSIGNMENT", help="all if none is named")
     parser.add_argument("--check", action="store_true", help="only tell whether exercises/ is up to date")
     options = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.ERROR, format="%(message)s")  # so that nbgrader's errors are seen
     course_root = Path.cwd()
     try:
         if options.check:
@@ -456,7 +547,7 @@ def main(arguments: list[str] | None = None) -> int:
             return 1 if lines else 0
         for name in options.assignments or assignments(course_root):
             print(release(course_root, name).relative_to(course_root))
-    except SourceError as error:
+    except (SourceError, NbGraderException) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

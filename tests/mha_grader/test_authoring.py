@@ -318,6 +318,19 @@ def test_the_command_says_what_is_wrong_with_a_source(course, monkeypatch, capsy
     assert "nothing.py" in capsys.readouterr().err
 
 
+@pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning")  # from nbgrader's own gradebook
+def test_the_command_says_why_nbgrader_refuses(course, monkeypatch, caplog, capsys):
+    monkeypatch.chdir(course)
+    release(course, "demo")
+    with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
+        gradebook.add_student("anna")
+        gradebook.add_submission("demo", "anna")
+    (course / "solutions" / "demo.py").write_text(DEMO.replace(ANSWERS, ""))
+    assert main([]) == 1
+    assert "there are submissions associated with it" in caplog.text
+    assert "Please see" in capsys.readouterr().err
+
+
 # Sources that are wrong
 
 WRONG = {

@@ -1,0 +1,115 @@
+"""What the visible checks tell a student."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+SPEC = importlib.util.spec_from_file_location("checks", Path(__file__).parents[2] / "solutions" / "checks.py")
+checks = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(checks)
+
+
+def complaint(check, *arguments, **options):
+    with pytest.raises(AssertionError) as caught:
+        check("the result", *arguments, **options)
+    return str(caught.value)
+
+
+def test_a_right_array_is_ok(capsys):
+    checks.check_close("the weights", np.array([[0.25, 0.75]], dtype=np.float32), [[0.25, 0.75]])
+    checks.check_equal("the mask", np.array([[True, False]]), [[True, False]])
+    assert capsys.readouterr().out == "ok   the weights\nok   the mask\n"
+
+
+def test_a_wrong_array_is_shown_beside_the_right_one_with_the_first_difference():
+    text = complaint(checks.check_close, np.array([[0.25, 0.5], [0.0, 1.0]]), [[0.25, 0.75], [0.0, 1.0]])
+    assert text.startswith("the result: not as expected\n  expected, shape (2, 2), dtype float64:")
+    assert "[[0.25 0.75]" in text
+    assert "[[0.25 0.5 ]" in text
+    assert "first difference at [0, 1]: expected 0.75, got 0.5" in text
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "words"),
+    [
+        (None, [1.0], "got None: is a return missing?"),
+        ((np.ones(1), np.ones(1)), [1.0], "got a tuple of 2"),
+        ([1.0], [1.0], "got a list of 1"),
+        ("text", [1.0], "got a str"),
+        (np.ones((3, 2)), np.ones((2, 3)), "maybe: the last two axes are swapped"),
+        (np.ones((1, 6)), np.ones((2, 3)), "the number of entries is right, but the shape is not"),
+        (np.ones(2), np.ones(3), "the shape is not right"),
+        (np.array([np.nan, 1.0]), [0.5, 0.5], "maybe: an exponential overflowed"),
+        (np.array([2.0, 6.0]), [1.0, 3.0], "every entry is 2 times what it should be"),
+        (
+            np.array([[0.5, 0.2], [0.5, 0.8]]),
+            [[0.6, 0.4], [0.1, 0.9]],
+            "it sums to 1 along axis 0, but should",
+        ),
+        (np.array([[0.1, 0.3], [0.4, 0.2]]), [[0.6, 0.4], [0.1, 0.9]], "all entries together sum to 1"),
+        (np.array([[0.1, 0.3], [0.4, 0.3]]), [[0.6, 0.4], [0.1, 0.9]], "but it sums to 0.4, 0.7"),
+        (np.array([True, False]), [1.0, 0.0], "the dtype should be float64"),
+        (np.array([1j, 0]), [1.0, 0.0], "the dtype should be float64"),
+    ],
+)
+def test_a_wrong_number_is_explained_in_words(got, expected, words):
+    assert words in complaint(checks.check_close, got, expected)
+
+
+@pytest.mark.parametrize(
+    ("got", "words"),
+    [
+        (np.array([1.0, 0.0]), "the shape is right, but the dtype should be bool"),
+        (np.array([False, True]), "True means that it may attend"),
+        (np.array([True, True]), "first difference at [1]: expected False, got True"),
+    ],
+)
+def test_a_wrong_mask_is_explained_in_words(got, words):
+    assert words in complaint(checks.check_equal, got, [True, False])
+
+
+def test_a_known_mistake_is_named_and_another_is_not():
+    mistakes = {"you forgot the root": [0.333, 0.667], "you added": [5.0, 6.0]}
+    text = complaint(checks.check_close, np.array([1 / 3, 2 / 3]), [0.25, 0.75], mistakes=mistakes)
+    assert "maybe: you forgot the root" in text
+    assert "you added" not in text
+
+
+def test_a_function_that_changes_its_argument_is_told_which(capsys):
+    def in_place(a, b):
+        b -= 1.0
+
+    text = complaint(checks.check_unchanged, in_place, np.zeros(2), np.zeros(3))
+    assert "argument 2 was changed in place" in text
+    checks.check_unchanged("the function", lambda a: a - 1.0, np.zeros(2))
+    assert capsys.readouterr().out == "ok   the function\n"
+
+
+KINDS = {"width": "number", "effect": "abc"}
+
+
+def test_answers_are_listed_whether_given_or_not(capsys):
+    checks.check_answers({"width": None, "effect": "b"}, KINDS)
+    assert capsys.readouterr().out == "todo width: no answer yet\nok   effect: a choice\n"
+    checks.check_answers({"width": np.float32(0.5)}, KINDS)
+    assert capsys.readouterr().out == "ok   width: a number\ntodo effect: no answer yet\n"
+
+
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [
+        (None, "answers should be a dict"),
+        ({"width": "64"}, "answers['width'] is '64', but it should be a number"),
+        ({"width": True}, "should be a number"),
+        ({"width": float("nan")}, "should be a number"),
+        ({"effect": "ab"}, 'should be one of "a", "b", "c"'),
+        ({"effect": 2}, 'should be one of "a", "b", "c"'),
+        ({"depth": 3}, "answers['depth']: there is no such question"),
+    ],
+)
+def test_answers_of_another_kind_are_named(answers, words):
+    with pytest.raises(AssertionError) as caught:
+        checks.check_answers(answers, KINDS)
+    assert words in str(caught.value)

@@ -1,0 +1,94 @@
+"""What students are given holds no answer: no marker, no hidden test, no line of a solution, no course code."""
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+
+from mha_grader.authoring import BEGIN_SOLUTION, assignments, split_test
+from mha_grader.kit import make_kit
+
+ROOT = Path(__file__).parents[2]
+NAMES = assignments(ROOT)
+FORBIDDEN = ["BEGIN SOLUTION", "END SOLUTION", "HIDDEN TESTS", "mha_lib", "mha_grader", "@part", "reference."]
+MODULES = {"numpy", "torch", "matplotlib", "checks"}
+TELLING = 20  # characters; a shorter line, such as `return x`, gives nothing away
+
+
+def cells(path):
+    return json.loads(path.read_text("utf-8"))["cells"]
+
+
+def secret_lines(course, name):
+    """The lines of solutions and hidden tests in the instructor's notebook."""
+    lines = set()
+    for cell in cells(course / "solutions" / name / f"{name}.ipynb"):
+        text, nbgrader = "".join(cell["source"]), cell["metadata"]["nbgrader"]
+        if nbgrader["solution"]:
+            for block in text.split(BEGIN_SOLUTION)[1:]:
+                lines |= set(block.partition("### END SOLUTION")[0].splitlines())
+        if nbgrader["grade"]:
+            lines |= set(split_test(text)[1].splitlines())
+    return {line.strip() for line in lines if len(line.strip()) >= TELLING}
+
+
+@pytest.fixture(scope="session")
+def handed_out(course, tmp_path_factory):
+    """All that reaches students, by path: the exercises and the kit."""
+    for name in ("pyproject.toml", "constraints.txt"):
+        (course / name).write_bytes((ROOT / name).read_bytes())
+    kit = tmp_path_factory.mktemp("kit")
+    make_kit(course, kit)
+    files = [path for folder in (course / "exercises", kit) for path in folder.rglob("*") if path.is_file()]
+    return {path: path.read_text("utf-8") for path in files if path.suffix != ".zip"}
+
+
+def test_nothing_handed_out_names_what_is_hidden(handed_out):
+    assert len(handed_out) >= 2 * 2 * len(NAMES)
+    found = [(path.name, word) for path, text in handed_out.items() for word in FORBIDDEN if word in text]
+    assert found == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_line_of_a_solution_or_hidden_test_is_handed_out(course, handed_out, name):
+    secrets = secret_lines(course, name)
+    assert len(secrets) > 20
+    for path, text in handed_out.items():
+        if path.suffix == ".ipynb":
+            text = "\n".join("".join(cell["source"]) for cell in cells(path))
+        assert [line for line in secrets if line in text] == [], path.name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_imports_only_what_students_have(course, name):
+    imported = set()
+    for cell in cells(course / "exercises" / name / f"{name}.ipynb"):
+        if cell["cell_type"] == "code":
+            for node in ast.walk(ast.parse("".join(cell["source"]))):
+                if isinstance(node, ast.Import):
+                    imported |= {alias.name.split(".")[0] for alias in node.names}
+                if isinstance(node, ast.ImportFrom):
+                    imported.add(node.module.split(".")[0])
+    assert imported <= MODULES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_has_no_outputs_and_its_cells_are_locked_but_for_the_solutions(course, name):
+    for cell in cells(course / "exercises" / name / f"{name}.ipynb"):
+        assert cell.get("outputs", []) == []
+        assert cell["metadata"].get("editable", True) is cell["metadata"]["nbgrader"]["solution"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_item_states_points_difficulty_importance_minutes_book_contract_example_and_hint(course, name):
+    found = cells(course / "exercises" / name / f"{name}.ipynb")
+    texts = {cell["id"]: "".join(cell["source"]) for cell in found}
+    items = [cell["id"] for cell in found if cell["metadata"]["nbgrader"]["solution"]]
+    assert items
+    for item in items:
+        text = texts[f"{item}_text"]
+        words = ["**Points**", "**Difficulty**", "**Importance**", "**Minutes**", "**Book**", "<details>"]
+        if item != "answers":
+            words += ["**Contract**", "**Worked example.**"]
+        assert [word for word in words if word not in text] == [], item
