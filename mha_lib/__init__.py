@@ -8,6 +8,9 @@ Every piece that the course builds, under the name that the course gives it:
 `mha_lib.heads`            the width of a head; from features to heads and back
 `mha_lib.multi_head`       multi-head attention in NumPy: self, causal, cross, and head by head in a loop
 `mha_lib.counting`         parameters and floating-point operations by formula
+`mha_lib.grouped_query`    query heads that share heads of keys and values
+`mha_lib.kv_cache`         causal attention that remembers keys and values, and the bytes that this takes
+`mha_lib.pruning`          heads taken out of a layer, and attention of the width that is left
 `mha_lib.torch_attention`  the same as PyTorch modules (needs torch)
 `mha_lib.pitfalls`         the known mistakes, each as code that is wrong in exactly one way
 `mha_lib.styles`           right ways of writing the same pieces, which grading must accept
