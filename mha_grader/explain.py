@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,8 @@ from mha_grader.diagnosis import gap
 from mha_grader.records import PartRecord
 from mha_grader.runner import NOT_WRITTEN, Verdict, clean, describe_error
 from mha_grader.session import OutOfBudget
-from mha_grader.testing import CallError
+from mha_grader.tested import Recorder, local
+from mha_grader.testing import CallError, as_array, filled, is_tensor
 from mha_grader.wire import Opaque
 from mha_lib import pitfalls
 
@@ -49,9 +51,11 @@ def capital(text: str) -> str:
 
 def difference(expression: str, example: Example) -> str:
     """Evaluate an expression on public inputs with the student's function and with the reference."""
-    expected = eval(expression, {"np": np, example.item: example.reference})
+    names = {"np": np, "torch": sys.modules.get("torch"), "filled": filled}
+    reference = Recorder(local(**{example.item: example.reference})).bind(example.item, example.reference)
+    expected = eval(expression, {**names, example.item: reference})
     try:
-        got = eval(expression, {"np": np, example.item: example.tested})
+        got = eval(expression, {**names, example.item: example.tested})
     except CallError as error:
         return f"Try it yourself: {expression}\nthere, {describe_error(error, show_text=True)[1]}."
     except OutOfBudget:
@@ -75,6 +79,12 @@ def first_difference(got: Any, expected: Any, place: str = "the result") -> str 
         pairs = enumerate(zip(got, expected, strict=True))
         found = (first_difference(one, other, f"value {i} of the result") for i, (one, other) in pairs)
         return next((text for text in found if text is not None), None)
+    if is_tensor(expected):
+        if not is_tensor(got):
+            return f"expected a tensor of shape {tuple(expected.shape)}, got {describe(got)}"
+        if got.dtype != expected.dtype:
+            return f"expected dtype {expected.dtype}, got dtype {got.dtype}"
+        return first_difference(as_array(got), as_array(expected), place)
     if isinstance(expected, np.ndarray | np.generic):
         expected = np.asarray(expected)
         if not isinstance(got, np.ndarray):
@@ -96,6 +106,8 @@ def describe(value: Any) -> str:
     """A value's kind in a few words."""
     if isinstance(value, np.ndarray):
         return f"an array of shape {value.shape}"
+    if is_tensor(value):
+        return f"a tensor of shape {tuple(value.shape)}"
     if isinstance(value, tuple | list):
         return f"{len(value)} values"
     if isinstance(value, Opaque):

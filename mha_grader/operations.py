@@ -6,9 +6,10 @@ only the standard library; torch is used if the tested code has loaded it.
 
 A request is a dict of plain data:
     op          `get`, `call`, `load`, `gradients` or `check`
-    target      name of a variable, or the `Handle` of a kept object
+    target      name of a variable, the `Handle` of a kept object, or the dotted path of something in an installed
+                package, for example `torch.nn.MultiheadAttention`
     method      name of a method of the target, or None to call the target itself
-    args        list of positional arguments, kwargs  dict of the others
+    args        list of positional arguments, kwargs  dict of the others; a `Handle` stands for its object
     keep        number under which the result is kept as an object, instead of being sent back
     after       whether the reply should hold the arguments that the call changed in place
     candidate   for `check`: what the target, a checker, is called with
@@ -20,6 +21,7 @@ A request is a dict of plain data:
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -61,9 +63,10 @@ class Operations:
             return {"status": "ok", "value": judge(target, self.candidate(request.get("candidate")))}
         function = target if request["method"] is None else getattr(target, request["method"])
         args, kwargs = request["args"], request["kwargs"]
+        given = [self._given(value) for value in args]
         if request["op"] == "gradients":
-            return {"status": "ok", "value": gradients(target, function, request)}
-        value = function(*args, **kwargs)
+            return {"status": "ok", "value": gradients(target, function, {**request, "args": given})}
+        value = function(*given, **{key: self._given(value) for key, value in kwargs.items()})
         if request["keep"] is not None:
             self.objects[request["keep"]] = value
             value = None
@@ -77,11 +80,18 @@ class Operations:
         return reply
 
     def _target(self, target: Any) -> Any:
-        if isinstance(target, str):
-            if target not in self.namespace:
-                raise Missing
-            return self.namespace[target]
-        return self.objects[target.number]
+        if not isinstance(target, str):
+            return self.objects[target.number]
+        if "." in target:
+            package, path = target.split(".", 1)
+            return find(importlib.import_module(package), path)
+        if target not in self.namespace:
+            raise Missing
+        return self.namespace[target]
+
+    def _given(self, value: Any) -> Any:
+        """What the tested code gets for an argument."""
+        return self.objects[value.number] if type(value).__name__ == "Handle" else value
 
 
 def find(target: Any, path: str) -> Any:

@@ -83,6 +83,9 @@ class Recorder:
         Raises:
             CallError: if it gave no result.
         """
+        if "args" in fields:
+            fields["args"] = [_handle_of(value) for value in fields["args"]]
+            fields["kwargs"] = {key: _handle_of(value) for key, value in fields["kwargs"].items()}
         # A copy, since what a test does to its arrays afterwards must not reach the record.
         request = copy.deepcopy({"op": op, "target": target, **fields})
         try:
@@ -93,10 +96,15 @@ class Recorder:
         self.steps.append(Step(request, value, changed=changed))
         return copy.deepcopy(value), changed
 
-    def new_handle(self) -> wire.Handle:
-        """A name for an object that stays where it is."""
+    def keep(self, target: str | wire.Handle, method: str | None, args: Any, kwargs: Any) -> TestedObject:
+        """Call the target, and leave the result where it is.
+
+        Raises:
+            CallError: if the call gave no result.
+        """
         self._kept += 1
-        return wire.Handle(self._kept)
+        self.request("call", target, method=method, args=list(args), kwargs=kwargs, keep=self._kept)
+        return TestedObject(self, wire.Handle(self._kept))
 
 
 class TestedFunction:
@@ -134,10 +142,22 @@ class TestedFunction:
         )
         return list(value)
 
+    def keep(self, *args: Any, **kwargs: Any) -> TestedObject:
+        """See `testing.keep`."""
+        return self._recorder.keep(self._target, self._method, args, kwargs)
+
+    def construct(self, path: str, *args: Any, **kwargs: Any) -> TestedObject:
+        """See `testing.construct`."""
+        return self._recorder.keep(path, None, args, kwargs)
+
     def check(self, candidate: str) -> dict[str, Any]:
         """See `testing.checker_parts`."""
         value, _ = self._recorder.request("check", self._target, candidate=candidate)
         return dict(value)
+
+
+def _handle_of(value: Any) -> Any:
+    return value.handle if isinstance(value, TestedObject) else value
 
 
 class TestedClass:
@@ -155,15 +175,21 @@ class TestedClass:
         Raises:
             CallError: if that failed.
         """
-        handle = self._recorder.new_handle()
-        self._recorder.request(
-            "call", self._name, method=None, args=list(args), kwargs=kwargs, keep=handle.number
-        )
-        return TestedObject(self._recorder, handle)
+        return self._recorder.keep(self._name, None, args, kwargs)
+
+    def construct(self, path: str, *args: Any, **kwargs: Any) -> TestedObject:
+        """See `testing.construct`."""
+        return self._recorder.keep(path, None, args, kwargs)
 
 
 class TestedObject(TestedFunction):
-    """An object that lives elsewhere: it can be called, and so can its methods."""
+    """An object that lives elsewhere: it can be called, so can its methods, and it can be an argument."""
+
+    @property
+    def handle(self) -> wire.Handle:
+        """Its name there."""
+        assert isinstance(self._target, wire.Handle)
+        return self._target
 
     def load_parameters(self, parameters: dict[str, Any]) -> None:
         """See `testing.load_parameters`."""

@@ -20,6 +20,7 @@ students: shapes, types and sizes of differences, never a value of a hidden inpu
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -35,12 +36,15 @@ __all__ = [
     "CallError",
     "Mismatch",
     "checker_parts",
+    "construct",
     "expect",
     "expect_close",
     "expect_equal",
     "expect_raises",
     "expect_unchanged",
+    "filled",
     "gradients",
+    "keep",
     "load_parameters",
     "part",
 ]
@@ -239,7 +243,7 @@ def gradients(callee: Any, args: Sequence[Any], wrt: Sequence[int | str], cotang
 
     Args:
         callee: a student's function, module or method; of several outputs the first is taken.
-        args: its arguments.
+        args: its arguments, of which some may be objects that the student's process keeps.
         wrt: positions of arguments, and dotted paths of the module's parameters.
         cotangent: tensor of the output's shape.
 
@@ -247,6 +251,48 @@ def gradients(callee: Any, args: Sequence[Any], wrt: Sequence[int | str], cotang
         CallError: if the call or the backward pass failed.
     """
     return list(callee.gradients(args, wrt, cotangent))
+
+
+def keep(callee: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call something of the student's; the result stays in the student's process, as an object.
+
+    Such an object can be called, its methods can, and it can be an argument of further calls.
+
+    Raises:
+        CallError: if the call gave no result.
+    """
+    return callee.keep(*args, **kwargs)
+
+
+def construct(beside: Any, path: str, *args: Any, **kwargs: Any) -> Any:
+    """Call something of an installed package in the student's process; the result stays there, as an object.
+
+    Args:
+        beside: any function, class or object of the student's.
+        path: where to find what is called, for example `torch.nn.MultiheadAttention`.
+        args: its arguments.
+        kwargs: its arguments by name.
+
+    Raises:
+        CallError: if the call gave no result.
+    """
+    return beside.construct(path, *args, **kwargs)
+
+
+def filled(module: Any) -> Any:
+    """The student's module, with numbers in its weights and biases that are the same for everyone.
+
+    For public examples. Students have the same function in `checks`, beside their notebook.
+    """
+    shapes = {name: np.shape(as_array(value)) for name, value in module.state_dict().items()}
+    module.load_parameters(
+        {
+            name: 0.5 * np.sin(1.3 * np.arange(math.prod(shape)) + sum(map(ord, name))).reshape(shape)
+            for name, shape in shapes.items()
+            if name.endswith((".weight", ".bias"))
+        }
+    )
+    return module
 
 
 def is_tensor(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from mha_grader.explain import Example, difference, first_difference
 from mha_grader.tested import Recorder, local
@@ -30,9 +31,33 @@ def test_right_on_the_example_is_said():
     assert "your answer is right" in tried("f(1)", lambda x: x, lambda x: x)
 
 
+class Scale(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.linear = torch.nn.Linear(width, width)
+
+    def forward(self, x):
+        return self.linear(x)
+
+
+class Shifted(Scale):
+    def forward(self, x):
+        return self.linear(x) + 1
+
+
+def test_a_module_is_tried_with_numbers_that_are_the_same_for_everyone():
+    expression = "filled(f(2))(torch.ones(1, 2))"
+    assert "your answer is right" in tried(expression, Scale, Scale)
+    assert "at index [0, 0] of the result: expected " in tried(expression, Shifted, Scale)
+
+
 @pytest.mark.parametrize(
     ("got", "expected", "words"),
     [
+        (torch.ones(3), torch.ones(3, 1), "expected shape (3, 1), got shape (3,)"),
+        (torch.ones(3), torch.ones(3).double(), "expected dtype torch.float64, got dtype torch.float32"),
+        (np.ones(3), torch.ones(3), "expected a tensor of shape (3,), got an array of shape (3,)"),
+        (torch.ones(3), np.ones(3), "expected an array of shape (3,), got a tensor of shape (3,)"),
         (np.ones(3), np.ones((3, 1)), "expected shape (3, 1), got shape (3,)"),
         (np.ones(3), np.ones(3, bool), "expected dtype bool, got dtype float64"),
         (None, np.ones(3), "is a return missing"),

@@ -6,7 +6,7 @@ import torch
 
 from mha_grader.session import Session
 from mha_grader.tested import Recorder, TestedClass, TestedFunction, local
-from mha_grader.testing import CallError, gradients, load_parameters
+from mha_grader.testing import CallError, construct, filled, gradients, keep, load_parameters
 
 SOURCE = """
 import torch
@@ -32,6 +32,14 @@ class Scale(nn.Module):
         self.unused = nn.Parameter(torch.ones(1))
     def forward(self, x, power=1):
         return self.linear(x) ** power, None
+
+def copy_of(linear, scale=1):
+    scaled = Scale(linear.in_features)
+    scaled.linear.load_state_dict(linear.state_dict())
+    with torch.no_grad():
+        scaled.linear.weight.mul_(scale)
+        linear.bias.zero_()
+    return scaled
 
 answer = {"number": 42, "arrays": (torch.ones(2),)}
 """
@@ -122,6 +130,36 @@ def test_modules_are_switched_and_moved_by_their_own_methods(recorder):
     module.eval()
     state = module.state_dict()
     assert set(state) == {"linear.weight", "linear.bias", "unused"}
+
+
+def test_objects_are_made_of_installed_classes_handed_on_and_kept(recorder):
+    copy_of = recorder.bind("copy_of", anything)
+    linear = construct(copy_of, "torch.nn.Linear", 3, 3, bias=True)
+    weight = torch.randn(3, 3)
+    load_parameters(linear, {"weight": weight, "bias": torch.ones(3)})
+    scaled = keep(copy_of, linear, scale=2)
+    assert copy_of.changed == ()
+    x = torch.randn(5, 3)
+    assert torch.allclose(scaled(x)[0], 2 * x @ weight.T + 1, atol=1e-6)
+    assert torch.allclose(linear(x), x @ weight.T, atol=1e-6)
+    (found,) = gradients(linear, [x], ["weight"], torch.ones(5, 3))
+    assert torch.allclose(found, x.sum(0).expand(3, 3), atol=1e-6)
+    assert keep(scaled, x).__class__ is scaled.__class__  # a tuple of tensors, which stays there
+    with pytest.raises(CallError) as caught:
+        construct(copy_of, "torch.nn.NoSuchLayer")
+    assert caught.value.type_names[0] == "AttributeError"
+
+
+def test_objects_are_arguments_by_name_as_well(recorder):
+    copy_of = recorder.bind("copy_of", anything)
+    linear = construct(recorder.bind("Scale", type), "torch.nn.Linear", 3, 3)
+    load_parameters(linear, {"weight": torch.eye(3), "bias": torch.zeros(3)})
+    assert torch.equal(keep(copy_of, linear=linear)(torch.ones(1, 3))[0], torch.ones(1, 3))
+
+
+def test_a_filled_module_is_the_same_for_everyone(recorder):
+    one, two = filled(recorder.bind("Scale", type)(3)), filled(recorder.bind("Scale", type)(3))
+    assert torch.equal(one(torch.ones(2, 3))[0], two(torch.ones(2, 3))[0])
 
 
 def test_a_value_is_plain_data(recorder):
