@@ -298,7 +298,7 @@ def solution_source(text: str, item: str) -> str:
     statements = _parse(text)
     if len(statements) == 1 and isinstance(statements[0], ast.ImportFrom):
         imported = statements[0]
-        if len(imported.names) != 1 or item not in (imported.names[0].name, imported.names[0].asname):
+        if [alias.asname or alias.name for alias in imported.names] != [item]:
             raise SourceError(
                 f"its import should be: from {imported.module} import {item}, or … import … as {item}"
             )

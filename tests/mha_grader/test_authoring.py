@@ -14,16 +14,19 @@ from mha_grader.authoring import (
     assignments,
     build,
     check,
+    given_source,
     instructor_notebook,
     main,
     mark_bodies,
     read_parts,
     release,
+    rename,
     solution_source,
     split_test,
 )
 from mha_lib.attention import attention, softmax
 from mha_lib.masks import causal_mask
+from mha_lib.pitfalls import variants
 
 ROOT = Path(__file__).parents[2]
 
@@ -362,6 +365,27 @@ WRONG = {
         DEMO.replace("import softmax", "import softmax as s"),
         "its import should be",
     ),
+    "tests borrowed from nowhere": (
+        DEMO.replace('role="test" item="softmax"', 'role="test" item="softmax" borrow="demo.softmin"'),
+        "no item demo.softmin",
+    ),
+    "tests borrowed without a name": (
+        DEMO.replace('role="test" item="softmax"', 'role="test" item="softmax" borrow="softmax"'),
+        "assignment.item",
+    ),
+    "a share of nothing": (
+        DEMO.replace(
+            'role="test" item="softmax"', 'role="test" item="softmax" borrow="demo.softmax" share=0'
+        ),
+        "a positive number",
+    ),
+    "a checker without points": (
+        DEMO.replace(
+            "@part(points=0.5",
+            'parts = checker_parts(softmax, "single_head.softmax", right=1)\n@part(points=1',
+        ),
+        "right=…, each=…",
+    ),
     "an import of nothing": (DEMO.replace("softmax", "softmix"), "mha_lib.attention has no softmix"),
     "a given import of nothing": (
         DEMO.replace("import numpy as np", "from mha_lib.masks import mask"),
@@ -510,3 +534,58 @@ def test_a_part_may_need_several_and_helpers_are_no_parts():
         '@part(points=3, needs=("a", "b"))\ndef c(rng): "C."\n'
     )
     assert [(part.name, part.points) for part in read_parts(hidden)] == [("a", 1.0), ("b", 2.5), ("c", 3.0)]
+
+
+# Pieces of other assignments
+
+
+def test_a_name_is_replaced_where_it_is_a_name_and_where_text_calls_it():
+    source = 'def f(f_, g=1):\n    """f of\n    f(3) and sf(3)."""\n    return f(x.f) + sf  # f\n'
+    assert rename(source, "f", "new") == (
+        'def new(f_, g=1):\n    """f of\n    new(3) and sf(3)."""\n    return new(x.new) + sf  # f\n'
+    )
+
+
+def test_a_library_function_may_come_under_another_name():
+    made = solution_source("from mha_lib.attention import softmax as mended", "mended")
+    expected = mark_bodies(inspect.getsource(softmax)).replace("softmax(", "mended(")
+    assert made.rstrip() == expected
+
+
+def test_a_wrong_variant_comes_without_the_words_that_tell_what_is_wrong():
+    made = given_source("from mha_lib.pitfalls.scale import attention_no_scale as broken")
+    assert made.startswith("def broken(")
+    assert "Wrong" not in made
+    assert '"""' not in made
+    compile(made, "made", "exec")
+
+
+BORROWER = (
+    (HEAD + AUTHOR + INTRO + GIVEN).replace("demo", "borrower").replace("softmax", "mended")
+    + """
+# %% role="solution" item="mended"
+from mha_lib.attention import softmax as mended
+
+# %% role="test" item="mended" borrow="demo.softmax" share=0.5
+print(mended(np.zeros(2)))
+"""
+)
+
+
+def test_hidden_tests_are_borrowed_with_their_points_shared(tmp_path):
+    test = TEST.replace('"The values."', '"The values."\n    expect(softmax(rng.normal(size=2)), "no")')
+    (tmp_path / "demo.py").write_text(DEMO.replace(TEST, test))
+    (tmp_path / "borrower.py").write_text(BORROWER)
+    notebook = instructor_notebook(tmp_path / "borrower.py")
+    cell = next(cell for cell in notebook.cells if cell.id == "test_mended")
+    visible, hidden = split_test(cell.source)
+    assert visible == "print(mended(np.zeros(2)))"
+    assert "expect(mended(rng.normal(size=2))" in hidden
+    assert cell.metadata.nbgrader.points == 1.25
+    assert [part.points for part in read_parts(hidden)] == [1, 0.25]
+
+
+def test_a_checkers_parts_are_counted():
+    parts = read_parts('parts = checker_parts(check, "single_head.causal_mask", right=3, each=0.5)')
+    wrong = len(variants("single_head", "causal_mask"))
+    assert sum(part.points for part in parts) == 3 + 0.5 * wrong
