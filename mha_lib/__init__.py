@@ -12,6 +12,7 @@ Every piece that the course builds, under the name that the course gives it:
 `mha_lib.kv_cache`         causal attention that remembers keys and values, and the bytes that this takes
 `mha_lib.pruning`          heads taken out of a layer, and attention of the width that is left
 `mha_lib.torch_attention`  the same as PyTorch modules (needs torch)
+`mha_lib.transformer`      the block that Transformers are stacked of, in PyTorch (needs torch)
 `mha_lib.pitfalls`         the known mistakes, each as code that is wrong in exactly one way
 `mha_lib.styles`           right ways of writing the same pieces, which grading must accept
 `mha_lib.experiments`      what the book trains to settle a question (needs torch)
