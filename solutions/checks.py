@@ -129,7 +129,7 @@ def _comparable(got, expected):
 
 def _show(array):
     text = np.array2string(array, precision=4, suppress_small=True, threshold=60)
-    return [f"  {line}" for line in text.splitlines()]
+    return [f"  {line}" for line in text.splitlines() if line.strip()]
 
 
 def _describe(value):
