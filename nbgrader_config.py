@@ -1,10 +1,11 @@
 """nbgrader's configuration: where things lie, how a release is made, and how hand-ins are graded."""
 
+from nbgrader.apps.api import NbGraderAPI
 from nbgrader.converters import GenerateAssignment
 from nbgrader.preprocessors import AssignLatePenalties, ClearSolutions, SaveAutoGrades
 
 from mha_grader.authoring import ClearSolutionsKeepTemplates
-from mha_grader.nbgrader_plugin import FeedbackExporter, GradingExporter
+from mha_grader.nbgrader_plugin import FeedbackExporter, GradingExporter, submitted_timestamp
 
 c = get_config()  # type: ignore[name-defined]  # noqa: F821 - the loader provides it
 
@@ -20,3 +21,4 @@ c.Autograde.exporter_class = GradingExporter
 c.Autograde.sanitize_preprocessors = []
 c.Autograde.autograde_preprocessors = [SaveAutoGrades, AssignLatePenalties]
 c.GenerateFeedback.exporter_class = FeedbackExporter
+NbGraderAPI.get_submitted_timestamp = submitted_timestamp  # it has no setting for this

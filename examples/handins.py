@@ -123,18 +123,16 @@ while True:
         pass
 """
 CRASH = "import os\n\ndef attention(Q, K, V, mask=None):\n    os._exit(0)\n"
-MEMORY = "def causal_mask(n, m=None):\n    return np.ones((10**6, 10**6, n)) > 0\n"
+MEMORY = "def padding_mask(lengths, max_len):\n    return np.ones((10**6, 10**6, max_len)) > 0\n"
 
 # --- hostile: each of these gets full marks for at least one item where the tests run in the student's kernel --
 
-ZEROS = {
-    "softmax": "def softmax(x, axis=-1):\n    return np.zeros(x.shape)\n",
-    "attention": "def attention(Q, K, V, mask=None):\n"
-    "    weights = np.zeros(Q.shape[:-1] + K.shape[-2:-1])\n    return weights @ V, weights\n",
-    "causal_mask": "def causal_mask(n, m=None):\n    return np.zeros((n, m or n), bool)\n",
-    "padding_mask": "def padding_mask(lengths, max_len):\n"
-    "    return np.zeros((len(lengths), 1, 1, max_len), bool)\n",
-    "decoder_mask": "def decoder_mask(n, keep=None):\n    return np.zeros((1, 1, n, n), bool)\n",
+NOTHING = {
+    "softmax": "def softmax(x, axis=-1):\n    pass\n",
+    "attention": "def attention(Q, K, V, mask=None):\n    return None, None\n",
+    "causal_mask": "def causal_mask(n, m=None):\n    pass\n",
+    "padding_mask": "def padding_mask(lengths, max_len):\n    pass\n",
+    "decoder_mask": "def decoder_mask(n, keep=None):\n    pass\n",
     "answers": "answers = {}\n",
 }
 PATCHED_NUMPY = """\
@@ -158,21 +156,21 @@ def only_pass(lines):
 get_ipython().input_transformers_post.append(only_pass)
 """
 ALWAYS_EQUAL = """\
-class Yes(np.ndarray):
+class Yes:
+    dtype, shape, ndim, size = np.dtype(float), (), 0, 1
+
     def __eq__(self, other): return True
     def __le__(self, other): return True
-    def __sub__(self, other): return np.zeros(1)
     def __array_function__(self, *args): return True
-    def __array_ufunc__(self, *args, **kwargs): return np.zeros(1)
+    def __array_ufunc__(self, *args, **kwargs): return Yes()
+    def __getattr__(self, name): return lambda *args, **kwargs: Yes()
 
-def yes(shape):
-    return np.zeros(shape).view(Yes)
-
-def softmax(x, axis=-1): return yes(x.shape)
+def padding_mask(lengths, max_len):
+    return Yes()
 """
 GRADEBOOK = """\
 import glob, sqlite3
-for path in glob.glob("/**/gradebook.db", recursive=True) + ["../../../gradebook.db"]:
+for path in [*glob.glob("../../../*.db"), "../../../gradebook.db", "gradebook.db"]:
     sqlite3.connect(path).execute("UPDATE grade SET auto_score = 100, manual_score = 100")
 """
 READS_TESTS = """\
@@ -210,7 +208,7 @@ def softmax(x, axis=-1):
 MARKUP = """\
 # </pre></style><script>document.title = "script ran"</script><img src=x onerror="document.title = 1">
 def softmax(x, axis=-1):
-    raise ValueError("<script>document.title = 'script ran'</script> \\x1b[31mred\\x1b[0m {{ 7 * 7 }} $\\\\int$")
+    raise RuntimeError("<script>document.title = 'script ran'</script> \\x1b[31mred\\x1b[0m {{ 7 * 7 }} $\\\\int$")
 """
 
 
@@ -273,7 +271,7 @@ def _odd_files(folder: Path, notebook: bytes) -> None:
     os.mkfifo(folder / "data.csv")
 
 
-EVERYTHING = dict.fromkeys(ZEROS, ALL)  # of `single_head`
+EVERYTHING = dict.fromkeys(NOTHING, ALL)  # of `single_head`
 
 HANDINS: Mapping[str, Mapping[str, HandIn]] = {
     "single_head": {
@@ -301,7 +299,18 @@ HANDINS: Mapping[str, Mapping[str, HandIn]] = {
         "s05": HandIn(
             "mask applied after the softmax",
             cells={"attention": MASK_AFTER},
-            lost={"attention": ("mask",)},
+            lost={
+                "attention": (
+                    "mask",
+                    "one mask for all",
+                    "mask for each sequence",
+                    "mask for all queries",
+                    "masked weights",
+                    "scores far below zero",
+                    "what is masked does not matter",
+                    "inputs unchanged",
+                )
+            },
             slugs=("mask-after-softmax",),
         ),
         "s06": HandIn("as it was released", stub=True, lost=EVERYTHING),
@@ -312,7 +321,7 @@ HANDINS: Mapping[str, Mapping[str, HandIn]] = {
             lost={"decoder_mask": ALL},
         ),
         "s09": HandIn("ends its own process", cells={"attention": CRASH}, lost={"attention": ALL}),
-        "s10": HandIn("asks for 8 TB of memory", cells={"causal_mask": MEMORY}, lost={"causal_mask": ALL}),
+        "s10": HandIn("asks for 8 TB of memory", cells={"padding_mask": MEMORY}, lost={"padding_mask": ALL}),
         "s11": HandIn("right, but warns and writes to stderr", cells={"softmax": WARNS}),
         # malformed
         "s12": HandIn("right, with a cell copied twice", damage=_first_try_twice, status="repaired"),
@@ -335,25 +344,31 @@ HANDINS: Mapping[str, Mapping[str, HandIn]] = {
         ),
         "s21": HandIn(
             "an input transformer that empties tests",
-            cells=ZEROS,
+            cells=NOTHING,
             added={"imports": TRANSFORMER},
             lost=EVERYTHING,
         ),
         "s22": HandIn(
             "patched comparisons of NumPy and of the checks",
-            cells=ZEROS | {"softmax": PATCHED_NUMPY + ZEROS["softmax"]},
+            cells=NOTHING | {"softmax": PATCHED_NUMPY + NOTHING["softmax"]},
             lost=EVERYTHING,
         ),
-        "s23": HandIn("an own numpy.py and checks.py", cells=ZEROS, files=_own_numpy, lost=EVERYTHING),
+        "s23": HandIn("an own numpy.py and checks.py", cells=NOTHING, files=_own_numpy, lost=EVERYTHING),
         "s24": HandIn(
-            "results that are equal to everything", cells={"softmax": ALWAYS_EQUAL}, lost={"softmax": ALL}
+            "results that are equal to everything",
+            cells={"padding_mask": ALWAYS_EQUAL},
+            lost={"padding_mask": ALL},
         ),
         "s25": HandIn("looks for the reference", cells={"attention": READS_TESTS}, lost={"attention": ALL}),
         "s26": HandIn("writes to the gradebook", stub=True, added={"imports": GRADEBOOK}, lost=EVERYTHING),
         "s27": HandIn(
             "answers on the grader's channel itself", cells={"answers": FORGED_REPLIES}, lost={"answers": ALL}
         ),
-        "s28": HandIn("markup in its code and errors", cells={"softmax": MARKUP}, lost={"softmax": ALL}),
+        "s28": HandIn(
+            "markup in its code and errors",
+            cells={"softmax": MARKUP},
+            lost={"softmax": ALL, "attention": ALL},
+        ),
     }
 }
 

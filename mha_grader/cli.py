@@ -22,6 +22,7 @@ from mha_grader import export, feedback, gradebook, grading, schedule, store
 from mha_grader.assignment import CourseError
 from mha_grader.course import Course
 from mha_grader.records import ItemRecord, PartRecord, SubmissionRecord
+from mha_grader.runner import clean
 from mha_grader.sandbox import SandboxUnavailable, probe
 
 DESCRIPTION = """\
@@ -115,7 +116,7 @@ def _grade(arguments: argparse.Namespace) -> int:
     probe()
     gradebook.check(gradebook.course_directory(course).db_url, assignment)
     records = _grade_all(course, assignment, submitted, students, arguments.force)
-    gradebook.enter(course, assignment, submitted, students)
+    gradebook.enter(course, assignment, submitted, records, force=arguments.force)
     _print_scores(records)
     return 0
 
@@ -158,22 +159,17 @@ def _run_grade(course: Course, name: str, force: bool, folder: Path) -> Submissi
 
 
 def _print_scores(records: dict[str, SubmissionRecord]) -> None:
-    table = Table(title=None)
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
+    first = next(iter(records.values()))
     table.add_column("student")
-    table.add_column("hand-in")
-    table.add_column("score", justify="right")
-    items = [item.item for item in next(iter(records.values())).items]
-    for item in items:
-        table.add_column(item, justify="right")
-    table.add_column("recognised")
+    for name, points in [("score", first.max_score), *((item.item, item.max_score) for item in first.items)]:
+        # A name in lines of its own words, so that the table fits on a narrow screen.
+        table.add_column("\n".join([*name.split("_"), f"of {points:g}"]), justify="right", no_wrap=True)
+    table.add_column("remarks", overflow="fold")
     for student, record in records.items():
-        table.add_row(
-            Text(student),
-            record.status,
-            f"{record.score:g} / {record.max_score:g}",
-            *(f"{item.score:g} / {item.max_score:g}" for item in record.items),
-            ", ".join(export.recognised(record)),
-        )
+        remarks = ([] if record.status == "graded" else [record.status]) + list(export.recognised(record))
+        scores = [record.score, *(item.score for item in record.items)]
+        table.add_row(Text(clean(student)), *(f"{score:g}" for score in scores), ", ".join(remarks))
     Console().print(table)
 
 
@@ -192,7 +188,9 @@ def _feedback(arguments: argparse.Namespace) -> int:
 def _export(arguments: argparse.Namespace) -> int:
     course = Course.find(arguments.course)
     records = _graded(course, arguments.assignment, None)
-    for path in export.write(course, arguments.assignment, records, gradebook.read(course, arguments.assignment)):
+    for path in export.write(
+        course, arguments.assignment, records, gradebook.read(course, arguments.assignment)
+    ):
         print(path)
     return 0
 

@@ -59,15 +59,26 @@ def prose(text: str) -> Markup:
     return Markup("").join(pieces)
 
 
+def sentence(text: str) -> str:
+    """A note with a capital at its start and a full stop at its end."""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
 def repeats(item: ItemRecord) -> dict[str, str]:
     """For parts that fail for a reason given before: the name of the part where it was given, by part."""
     first: dict[str, str] = {}
     found = {}
     for part in item.parts:
-        reason = part.pitfall or part.message
+        # Errors come with different examples, but the first line says all.
+        reason = part.pitfall or (part.message if part.status == "fail" else part.message.partition("\n")[0])
         if part.status not in ("pass", "not-run") and first.setdefault(reason, part.name) != part.name:
             found[part.name] = first[reason]
     return found
+
+
+def mistakes(item: ItemRecord) -> list[str]:
+    """Slugs of the recognised mistakes in an item, each once."""
+    return list(dict.fromkeys(p.pitfall for p in item.parts if p.pitfall and p.pitfall in pitfalls.BANK))
 
 
 def _environment() -> Environment:
@@ -78,7 +89,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"plain": plain, "prose": prose, "points": "{:g}".format, "repeats": repeats}
+    environment.filters |= {"plain": plain, "prose": prose, "points": "{:g}".format}
+    environment.filters |= {"sentence": sentence, "repeats": repeats, "mistakes": mistakes}
     environment.globals |= {"STATUS": STATUS, "UNUSABLE": UNUSABLE, "BANK": pitfalls.BANK}
     return environment
 

@@ -5,6 +5,9 @@ Importing nbgrader takes seconds, so it is imported only where it is used.
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
+import json
 import logging
 import warnings
 from collections.abc import Mapping, Sequence
@@ -79,28 +82,74 @@ def _exists(db_url: str) -> bool:
     return path == db_url or Path(path).exists()
 
 
-def enter(course: Course, assignment: Assignment, submitted: Path, students: Sequence[str]) -> None:
+def enter(
+    course: Course,
+    assignment: Assignment,
+    submitted: Path,
+    records: Mapping[str, SubmissionRecord],
+    *,
+    force: bool = False,
+) -> None:
     """Let nbgrader take the stored records of graded hand-ins into its gradebook, and write autograded/.
 
-    Scores and comments that a person gave stay as they are.
+    Scores and comments that a person gave stay as they are. What has been entered before and has not changed
+    is left alone unless `force` is set, since nbgrader asks people to look at their own scores again.
 
     Args:
         course: the course.
         assignment: the assignment, graded.
         submitted: the folder with the students' folders.
-        students: whose scores are entered.
+        records: what was found, by student; it is in the store as well.
 
     Raises:
         CourseError: if the gradebook does not know the assignment, or nbgrader failed for a student.
     """
+    coursedir = course_directory(
+        course, assignment_id=assignment.name, submitted_directory=str(submitted.resolve())
+    )
+    check(coursedir.db_url, assignment)
+    due = _due_dates(coursedir.db_url, assignment.name)
+    keys = {
+        student: _key(record, submitted / student / assignment.name, due.get(student, due[None]))
+        for student, record in records.items()
+    }
+    log = course.grades(assignment.name) / ".entered"
+    entered = json.loads(log.read_text()) if log.exists() and not force else {}
+    autograded = course.root / coursedir.autograded_directory
+    unchanged = {
+        student
+        for student in entered.keys() & keys.keys() & due.keys()
+        if entered[student] == keys[student] and (autograded / student / assignment.name).exists()
+    }
+    _run_nbgrader(course, coursedir, [student for student in keys if student not in unchanged])
+    log.write_text(json.dumps(entered | keys))
+
+
+def _due_dates(db_url: str, assignment: str) -> dict[str | None, Any]:
+    """When the hand-ins in the gradebook are due, by student; under None, when those not yet in it are."""
+    from nbgrader.api import Gradebook
+
+    with Gradebook(db_url) as book:
+        found = book.find_assignment(assignment)
+        return {None: found.duedate} | {each.student_id: each.duedate for each in found.submissions}
+
+
+def _key(record: SubmissionRecord, handed_in: Path, due: Any) -> str:
+    """Stands for all that nbgrader computes a hand-in's scores and penalty from."""
+    from mha_grader.nbgrader_plugin import timestamp
+
+    parts = (dataclasses.replace(record, log=()), timestamp(handed_in), due)
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def _run_nbgrader(course: Course, coursedir: Any, students: Sequence[str]) -> None:
     from nbgrader.converters.base import NbGraderException
     from sqlalchemy.exc import SAWarning
 
     from mha_grader.nbgrader_plugin import EnterScores
 
-    coursedir = course_directory(
-        course, assignment_id=assignment.name, submitted_directory=str(submitted.resolve())
-    )
+    if not students:
+        return
     log = logging.getLogger("mha_grader.nbgrader")
     log.setLevel(logging.ERROR)
     converter = EnterScores(coursedir=coursedir, config=_config(course), force=True, log=log)

@@ -20,6 +20,7 @@ from typing import Any
 
 import nbformat
 from nbconvert.exporters import Exporter, NotebookExporter
+from nbgrader.apps.api import NbGraderAPI
 from nbgrader.converters import Autograde
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
@@ -48,13 +49,23 @@ class HandIns(CourseDirectory):
         return path
 
     def get_existing_timestamp(self, dest_path: str) -> datetime | None:
-        """When a hand-in came, from its timestamp.txt; None if that is missing or is not a time."""
-        text = small_file(Path(dest_path) / "timestamp.txt")
-        try:
-            return parse_utc(text.strip()) if text else None
-        except (ValueError, TypeError, OverflowError):
-            self.log.warning("%s/timestamp.txt is not a time; the hand-in counts as punctual", dest_path)
-            return None
+        """When a hand-in came."""
+        return timestamp(Path(dest_path))
+
+
+def timestamp(folder: Path) -> datetime | None:
+    """When the hand-in in a folder came, from its timestamp.txt; None if that is missing or is not a time."""
+    text = small_file(folder / "timestamp.txt").strip()
+    try:
+        return parse_utc(text) if text else None
+    except Exception:  # the text may be anything, and so may the error
+        return None
+
+
+def submitted_timestamp(api: NbGraderAPI, assignment_id: str, student_id: str) -> datetime | None:
+    """Stands in for `NbGraderAPI.get_submitted_timestamp`: one odd file fails formgrader's whole list there."""
+    coursedir = api.coursedir
+    return timestamp(Path(coursedir.format_path(coursedir.submitted_directory, student_id, assignment_id)))
 
 
 def small_file(path: Path) -> str:
@@ -66,6 +77,11 @@ def small_file(path: Path) -> str:
     except (OSError, UnicodeDecodeError):
         pass
     return ""
+
+
+def _copy(source: Path, destination: Path, name: str) -> None:
+    if text := small_file(source / name):
+        (destination / name).write_text(text, "utf-8")
 
 
 class EnterScores(Autograde):
@@ -127,10 +143,10 @@ class GradingExporter(NotebookExporter):
         if handed_in == written:
             return super().from_filename(filename, resources, **kwargs)
         record = grading.grade_student(self.course, self.assignment, handed_in)
-        for name in ("timestamp.txt", "submission_secret.txt"):  # what nbgrader's exchange looks for
-            if text := small_file(handed_in / name):
-                written.mkdir(parents=True, exist_ok=True)
-                (written / name).write_text(text, "utf-8")
+        written.mkdir(parents=True, exist_ok=True)
+        if timestamp(handed_in):
+            _copy(handed_in, written, "timestamp.txt")
+        _copy(handed_in, written, "submission_secret.txt")  # nbgrader's exchange looks for it
         return self.from_notebook_node(graded_notebook(self.assignment, record, handed_in), resources)
 
 
