@@ -125,7 +125,7 @@ while True:
 CRASH = "import os\n\ndef attention(Q, K, V, mask=None):\n    os._exit(0)\n"
 MEMORY = "def padding_mask(lengths, max_len):\n    return np.ones((10**6, 10**6, max_len)) > 0\n"
 
-# --- hostile: each of these gets full marks for at least one item where the tests run in the student's kernel --
+# --- hostile: tricks on tests that run in the student's own kernel, where most of them give full marks ----------
 
 NOTHING = {
     "softmax": "def softmax(x, axis=-1):\n    pass\n",
@@ -145,33 +145,37 @@ for name in dir(checks):
     if "check" in name:
         setattr(checks, name, lambda *args, **kwargs: print("ok"))
 """
-DISPLAY_HOOK = """\
-import sys
-get_ipython().events.register("pre_run_cell", lambda info: sys.displayhook("ok"))
-"""
+SAYS_OK = {
+    item: f"import sys\n\ndef {item}(*args, **kwargs):\n    sys.displayhook('ok')\n"
+    for item in ("softmax", "attention", "causal_mask", "padding_mask", "decoder_mask")
+}
 TRANSFORMER = """\
 def only_pass(lines):
     return ["'ok'\\n"] if any("check_" in line or "expect" in line for line in lines) else lines
 
 get_ipython().input_transformers_post.append(only_pass)
 """
+OWN_NUMPY = """\
+import sys, types
+path, sys.path[:] = sys.path[:], [folder for folder in sys.path if "packages" in folder or "/lib" in folder]
+del sys.modules["numpy"]
+import numpy
+sys.path[:] = path
+checks = sys.modules["checks"] = types.ModuleType("checks")
+checks.__getattr__ = lambda name: lambda *args, **kwargs: None
+"""
 ALWAYS_EQUAL = """\
-class Yes:
-    dtype, shape, ndim, size = np.dtype(float), (), 0, 1
-
+class Yes(np.ndarray):
     def __eq__(self, other): return True
-    def __le__(self, other): return True
     def __array_function__(self, *args): return True
-    def __array_ufunc__(self, *args, **kwargs): return Yes()
-    def __getattr__(self, name): return lambda *args, **kwargs: Yes()
 
 def padding_mask(lengths, max_len):
-    return Yes()
+    return np.zeros((len(lengths), 1, 1, max_len), bool).view(Yes)
 """
 GRADEBOOK = """\
-import glob, sqlite3
-for path in [*glob.glob("../../../*.db"), "../../../gradebook.db", "gradebook.db"]:
-    sqlite3.connect(path).execute("UPDATE grade SET auto_score = 100, manual_score = 100")
+import sqlite3
+with sqlite3.connect("../../../gradebook.db") as book:
+    book.execute("UPDATE grade SET auto_score = 100, manual_score = 100")
 """
 READS_TESTS = """\
 import gc, inspect
@@ -259,8 +263,7 @@ def _nothing(_folder: Path, _notebook: bytes) -> None:
 
 def _own_numpy(folder: Path, notebook: bytes) -> None:
     (folder / f"{folder.name}.ipynb").write_bytes(notebook)
-    (folder / "numpy.py").write_text("def __getattr__(name):\n    return lambda *args, **kwargs: True\n")
-    (folder / "checks.py").write_text("def __getattr__(name):\n    return lambda *args, **kwargs: None\n")
+    (folder / "numpy.py").write_text(OWN_NUMPY)
 
 
 def _odd_files(folder: Path, notebook: bytes) -> None:
@@ -339,9 +342,7 @@ HANDINS: Mapping[str, Mapping[str, HandIn]] = {
         "s19": HandIn(
             "test cells that answer with a score", stub=True, damage=_rewrite_tests, lost=EVERYTHING
         ),
-        "s20": HandIn(
-            "a display hook that says ok", stub=True, added={"imports": DISPLAY_HOOK}, lost=EVERYTHING
-        ),
+        "s20": HandIn("functions that only display ok", stub=True, cells=SAYS_OK, lost=EVERYTHING),
         "s21": HandIn(
             "an input transformer that empties tests",
             cells=NOTHING,
@@ -353,7 +354,9 @@ HANDINS: Mapping[str, Mapping[str, HandIn]] = {
             cells=NOTHING | {"softmax": PATCHED_NUMPY + NOTHING["softmax"]},
             lost=EVERYTHING,
         ),
-        "s23": HandIn("an own numpy.py and checks.py", cells=NOTHING, files=_own_numpy, lost=EVERYTHING),
+        "s23": HandIn(
+            "a numpy.py of its own that replaces the checks", cells=NOTHING, files=_own_numpy, lost=EVERYTHING
+        ),
         "s24": HandIn(
             "results that are equal to everything",
             cells={"padding_mask": ALWAYS_EQUAL},
@@ -378,11 +381,14 @@ def write(assignment: Assignment, destination: Path) -> None:
 
     Args:
         assignment: one that has examples.
-        destination: a `submitted` folder; what lies there already stays, but for files of the same name.
+        destination: a `submitted` folder.
+
+    Raises:
+        FileExistsError: if one of the students has handed in there already.
     """
     for student, handin in HANDINS[assignment.name].items():
         folder = destination / student / assignment.name
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True)
         data = json.dumps(_notebook(assignment, handin), ensure_ascii=False, indent=1).encode()
         if handin.files is None:
             (folder / f"{assignment.name}.ipynb").write_bytes(data)
