@@ -2,7 +2,7 @@
 # make test     the whole test suite
 # make help     all targets
 .DEFAULT_GOAL := help
-.PHONY: help course test lint book exercises kit examples check-machine check-browser clean
+.PHONY: help course test lint book exercises kit examples mutants check-machine check-browser clean
 SHELL := /bin/bash
 
 PYTHON ?= python3
@@ -61,6 +61,9 @@ lint: $(READY)  ## style and types
 
 test: check-machine check-browser $(READY) lint  ## style, types and all tests
 	$(BIN)/pytest
+
+mutants: $(READY)  ## how strong the hidden tests are: change the reference in every place and look what survives
+	$(BIN)/python -m mha_grader.mutation
 
 clean:  ## remove everything that was made, the environment excepted
 	rm -rf _build build .pytest_cache .hypothesis .ruff_cache .mypy_cache

@@ -15,6 +15,8 @@ Every piece that the course builds, under the name that the course gives it:
 `mha_lib.transformer`      the block that Transformers are stacked of, in PyTorch (needs torch)
 `mha_lib.pitfalls`         the known mistakes, each as code that is wrong in exactly one way
 `mha_lib.styles`           right ways of writing the same pieces, which grading must accept
+`mha_lib.checkers`         checks that tell a right function from a wrong one, in NumPy
+`mha_lib.same_items`       which items are others under a new name
 `mha_lib.experiments`      what the book trains to settle a question (needs torch)
 `mha_lib.plotting`         the look of the book's figures (needs matplotlib)
 =========================  ===============================================================================

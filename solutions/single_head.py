@@ -163,6 +163,13 @@ def rows_far_apart(rng):
     expect_close(softmax(x), reference.softmax(x), tolerance=1e-2)
 
 
+@part(points=1, example="softmax(np.array([0.0, 1000.0]))")
+def logits_far_apart_in_a_row(rng):
+    "Also where one logit of a row lies thousands above another one, nothing overflows."
+    x = rng.permutation(np.array([-3000.0, 0.0, 0.5, 3000.0, 3000.7]))
+    expect_close(softmax(x), reference.softmax(x), tolerance=1e-2)
+
+
 @part(points=1, needs="values")
 def input_unchanged(rng):
     "The caller's array is as it was."
@@ -427,6 +434,8 @@ def large_scores(rng):
     "Scores in the thousands, of either sign, do not overflow."
     Q = np.array([[100.0], [-100.0], [0.0], [100.0], [-1.0]])
     K = 30.0 + rng.normal(size=(7, 1)) / 100.0
+    expect_output(Q, K, rng.normal(size=(7, 1)), tolerance=1e-2)
+    K[:3] -= 60.0  # now the scores of one query lie 6,000 apart
     expect_output(Q, K, rng.normal(size=(7, 1)), tolerance=1e-2)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from mha_lib.pitfalls import attention, mask, scale, softmax
 from mha_lib.pitfalls.pitfall import WEAK_CHECKS, Pitfall
+from mha_lib.same_items import original
 
 __all__ = ["BANK", "FAMILIES", "WEAK_CHECKS", "Pitfall", "variants"]
 
@@ -42,6 +43,7 @@ def variants(assignment: str, item: str) -> dict[str, Callable[..., Any]]:
     >>> list(variants("single_head", "softmax"))[:2]
     ['no-max-subtraction', 'global-max-subtraction']
     """
+    assignment, item = original(assignment, item)
     name = f"{assignment}.{item}"
     found = {slug: pitfall.variants[name] for slug, pitfall in BANK.items() if name in pitfall.variants}
     module = f"{__name__}.{assignment}"

@@ -30,6 +30,22 @@ def attention_no_max_subtraction(
     return weights @ V, weights
 
 
+def softmax_min_subtraction(x: Array, axis: int = -1) -> Array:
+    """Wrong: the smallest logit is subtracted, which makes the others large."""
+    exponentials = np.exp(x - np.min(x, axis=axis, keepdims=True))
+    return exponentials / np.sum(exponentials, axis=axis, keepdims=True)
+
+
+def attention_min_subtraction(Q: Array, K: Array, V: Array, mask: Array | None = None) -> tuple[Array, Array]:
+    """Wrong: the smallest score is subtracted, which makes the others large."""
+    scores = Q @ np.swapaxes(K, -2, -1) / np.sqrt(Q.shape[-1])  # (..., n, m)
+    exponentials = np.exp(scores - np.min(scores, axis=-1, keepdims=True))
+    if mask is not None:
+        exponentials = np.where(mask, exponentials, 0.0)
+    weights = exponentials / np.sum(exponentials, axis=-1, keepdims=True)  # (..., n, m)
+    return weights @ V, weights
+
+
 def softmax_global_max_subtraction(x: Array, axis: int = -1) -> Array:
     """Wrong: one maximum for all rows; a row far below it becomes 0 / 0."""
     exponentials = np.exp(x - np.max(x))
@@ -224,6 +240,19 @@ PITFALLS = (
         variants={
             "single_head.softmax": softmax_no_max_subtraction,
             "single_head.attention": attention_no_max_subtraction,
+        },
+    ),
+    Pitfall(
+        slug="min-subtraction",
+        title="The smallest logit is subtracted",
+        symptom="NaN in rows that hold one logit some 710 above another one.",
+        reason="You subtract the smallest logit of a row, so the largest one may still be far above 709, where its "
+        "exponential is infinite.",
+        fix="Subtract the largest logit of each row: then no exponential exceeds 1.",
+        passes=("shape", "rows sum to 1", "small logits"),
+        variants={
+            "single_head.softmax": softmax_min_subtraction,
+            "single_head.attention": attention_min_subtraction,
         },
     ),
     Pitfall(

@@ -9,6 +9,8 @@ import importlib.util
 from collections.abc import Mapping
 from typing import Any
 
+from mha_lib.same_items import original
+
 __all__ = ["styles"]
 
 
@@ -18,6 +20,7 @@ def styles(assignment: str, item: str) -> Mapping[str, Any]:
     >>> "softmax in float32" in styles("single_head", "attention")
     True
     """
+    assignment, item = original(assignment, item)
     name = f"{__name__}.{assignment}"
     if importlib.util.find_spec(name) is None:
         return {}

@@ -32,7 +32,8 @@ def lost_by(row):
 # A mistake costs the parts that are about it, and no others
 
 COSTS = [
-    ("softmax", "no-max-subtraction", {"large logits", "rows far apart"}),
+    ("softmax", "no-max-subtraction", {"large logits", "rows far apart", "logits far apart in a row"}),
+    ("softmax", "min-subtraction", {"logits far apart in a row"}),
     ("softmax", "global-max-subtraction", {"rows far apart"}),
     ("softmax", "softmax-fixed-axis", {"axis argument"}),
     ("softmax", "input-changed-in-place", {"input unchanged"}),
