@@ -34,7 +34,14 @@ def test_every_kind_of_place_is_changed_once():
         ("g(x - y, axis=1)", "x - y"),
     ]:
         assert original.replace(old, new) in found
-    assert original not in found
+
+
+def test_no_mutant_is_the_original_or_there_twice():
+    sources = [mutant.source for mutant in mutants(SOURCE)]
+    unchanged = "def f(x, y=2):" + SOURCE.split("int:")[1]
+    assert unchanged.strip() not in sources
+    assert any(source.replace("y=3", "y=2") == unchanged.strip() for source in sources)
+    assert len(set(sources)) == len(sources)
 
 
 def test_docstrings_and_annotations_are_left_alone():
