@@ -9,7 +9,7 @@ import importlib.util
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mha_lib.pitfalls import attention, mask, scale, softmax
+from mha_lib.pitfalls import attention, counting, heads, mask, projections, scale, softmax
 from mha_lib.pitfalls.pitfall import WEAK_CHECKS, Pitfall
 from mha_lib.same_items import original
 
@@ -21,6 +21,9 @@ FAMILIES: Mapping[str, tuple[Pitfall, ...]] = {
     "attention": attention.PITFALLS,
     "scale": scale.PITFALLS,
     "mask": mask.PITFALLS,
+    "projections": projections.PITFALLS,
+    "heads": heads.PITFALLS,
+    "counting": counting.PITFALLS,
 }
 
 # All pitfalls by slug, in the same order.

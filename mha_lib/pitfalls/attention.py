@@ -3,6 +3,7 @@
 import numpy as np
 
 from mha_lib.attention import softmax
+from mha_lib.pitfalls.derived import cross_around, multi_head_around
 from mha_lib.pitfalls.pitfall import Pitfall
 
 Array = np.ndarray
@@ -122,7 +123,11 @@ PITFALLS = (
         reason="`K.T` reverses all axes, so with leading dimensions it moves the batch to the end.",
         fix="Exchange the last two axes only: `np.swapaxes(K, -2, -1)`.",
         passes=("no batch",),
-        variants={"single_head.attention": attention_transpose_all_axes},
+        variants={
+            "single_head.attention": attention_transpose_all_axes,
+            "multi_head.multi_head_attention": multi_head_around(attention_transpose_all_axes),
+            "multi_head.cross_attention": cross_around(attention_transpose_all_axes),
+        },
     ),
     Pitfall(
         slug="batch-axis-assumed",
@@ -140,7 +145,11 @@ PITFALLS = (
         reason="You let the keys ask and the queries answer, so each row of weights belongs to a key.",
         fix="Multiply in the order of the formula: `Q @ np.swapaxes(K, -2, -1)` has one row for each query.",
         passes=("shape at n = m",),
-        variants={"single_head.attention": attention_scores_transposed},
+        variants={
+            "single_head.attention": attention_scores_transposed,
+            "multi_head.multi_head_attention": multi_head_around(attention_scores_transposed),
+            "multi_head.cross_attention": cross_around(attention_scores_transposed),
+        },
     ),
     Pitfall(
         slug="weights-transposed",
@@ -150,7 +159,10 @@ PITFALLS = (
         "that all queries gave to one key.",
         fix="Multiply the weights (..., n, m) with the values (..., m, d_v) as they are.",
         passes=("shape at n = m",),
-        variants={"single_head.attention": attention_weights_transposed},
+        variants={
+            "single_head.attention": attention_weights_transposed,
+            "multi_head.multi_head_attention": multi_head_around(attention_weights_transposed),
+        },
     ),
     Pitfall(
         slug="keys-used-as-values",
@@ -160,7 +172,11 @@ PITFALLS = (
         "values.",
         fix="Multiply the weights with V.",
         passes=("finite", "rows sum to 1", "masked weights are 0"),
-        variants={"single_head.attention": attention_keys_used_as_values},
+        variants={
+            "single_head.attention": attention_keys_used_as_values,
+            "multi_head.multi_head_attention": multi_head_around(attention_keys_used_as_values),
+            "multi_head.cross_attention": cross_around(attention_keys_used_as_values),
+        },
     ),
     Pitfall(
         slug="scores-applied-to-values",
@@ -169,7 +185,10 @@ PITFALLS = (
         reason="You multiply the values with the scores, so the softmax has no part in the output.",
         fix="Multiply the weights, not the scores, with V.",
         passes=("shape", "rows sum to 1", "masked weights are 0"),
-        variants={"single_head.attention": attention_scores_applied_to_values},
+        variants={
+            "single_head.attention": attention_scores_applied_to_values,
+            "multi_head.multi_head_attention": multi_head_around(attention_scores_applied_to_values),
+        },
     ),
     Pitfall(
         slug="values-not-mixed",

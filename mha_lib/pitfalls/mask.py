@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from mha_lib.attention import softmax
+from mha_lib.attention import attention, softmax
+from mha_lib.heads import combine_heads, split_heads
 from mha_lib.masks import causal_mask
+from mha_lib.pitfalls.derived import causal_around, causal_under, cross_around, multi_head_around
 from mha_lib.pitfalls.pitfall import Pitfall
 
 Array = np.ndarray
@@ -394,6 +396,73 @@ def decoder_mask_additive(n: int, keep: Array | None = None) -> Array:
     return np.where(allowed, 0.0, -np.inf)
 
 
+# --- masks in a layer of several heads ---------------------------------------------------------------------
+
+
+def multi_head_attention_mask_repeated_in_wrong_order(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
+) -> Array:
+    """Wrong: heads are folded into the batch sequence by sequence, but the masks are repeated head by head."""
+    batch, n, d_model = X.shape
+    fold = (batch * num_heads, n, d_model // num_heads)
+    Q, K, V = (split_heads(X @ W, num_heads).reshape(fold) for W in (W_Q, W_K, W_V))
+    if mask is not None and mask.ndim == 4:
+        mask = np.tile(mask[:, 0], (num_heads, 1, 1))  # (heads * batch, n, n)
+    heads, _ = attention(Q, K, V, mask)  # (batch * heads, n, d_k)
+    heads = heads.reshape(batch, num_heads, n, d_model // num_heads)
+    return combine_heads(heads) @ W_O  # (batch, n, d_model)
+
+
+def multi_head_attention_mask_batch_on_head_axis(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
+) -> Array:
+    """Wrong: without its axis of size 1, the mask's batch lines up with the heads."""
+    if mask is not None and mask.ndim == 4:
+        mask = mask[:, 0]  # (batch, n, n)
+    Q, K, V = (split_heads(X @ W, num_heads) for W in (W_Q, W_K, W_V))  # (batch, heads, n, d_k)
+    heads, _ = attention(Q, K, V, mask)  # (batch, heads, n, d_k)
+    return combine_heads(heads) @ W_O  # (batch, n, d_model)
+
+
+def multi_head_attention_mask_axis_kept_in_loop(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
+) -> Array:
+    """Wrong: the loop over heads has no axis of heads, but the mask still has."""
+    Q, K, V = (split_heads(X @ W, num_heads) for W in (W_Q, W_K, W_V))  # (batch, heads, n, d_k)
+    heads = [attention(Q[:, i], K[:, i], V[:, i], mask)[0] for i in range(num_heads)]
+    return np.concatenate(heads, axis=-1) @ W_O  # (batch, batch, n, d_model) under a mask for each sequence
+
+
+def multi_head_attention_mask_for_first_head(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
+) -> Array:
+    """Wrong: only head 0 is masked."""
+    Q, K, V = (split_heads(X @ W, num_heads) for W in (W_Q, W_K, W_V))  # (batch, heads, n, d_k)
+    if mask is not None:
+        first = np.arange(num_heads)[:, None, None] == 0  # (heads, 1, 1)
+        mask = mask | ~first  # (heads, n, n) or (batch, heads, n, n)
+    heads, _ = attention(Q, K, V, mask)  # (batch, heads, n, d_k)
+    return combine_heads(heads) @ W_O  # (batch, n, d_model)
+
+
+def causal_multi_head_attention_missing(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
+) -> Array:
+    """Wrong: nothing is hidden."""
+    Q, K, V = (split_heads(X @ W, num_heads) for W in (W_Q, W_K, W_V))  # (batch, heads, n, d_k)
+    heads, _ = attention(Q, K, V)  # (batch, heads, n, d_k)
+    return combine_heads(heads) @ W_O  # (batch, n, d_model)
+
+
+def causal_multi_head_attention_size_from_batch(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
+) -> Array:
+    """Wrong: `len(X)` counts sequences, not tokens."""
+    Q, K, V = (split_heads(X @ W, num_heads) for W in (W_Q, W_K, W_V))  # (batch, heads, n, d_k)
+    heads, _ = attention(Q, K, V, causal_mask(len(X)))  # (batch, heads, n, d_k)
+    return combine_heads(heads) @ W_O  # (batch, n, d_model)
+
+
 PITFALLS = (
     Pitfall(
         slug="mask-no-effect",
@@ -403,7 +472,10 @@ PITFALLS = (
         "nothing in place.",
         fix="Keep what it returns: `scores = np.where(mask, scores, -np.inf)`.",
         passes=("shape", "finite", "rows sum to 1", "no mask", "all-True mask"),
-        variants={"single_head.attention": attention_mask_no_effect},
+        variants={
+            "single_head.attention": attention_mask_no_effect,
+            "multi_head.multi_head_attention": multi_head_around(attention_mask_no_effect),
+        },
     ),
     Pitfall(
         slug="mask-inverted",
@@ -417,6 +489,8 @@ PITFALLS = (
             "single_head.causal_mask": causal_mask_inverted,
             "single_head.padding_mask": padding_mask_inverted,
             "single_head.decoder_mask": decoder_mask_inverted,
+            "multi_head.multi_head_attention": multi_head_around(attention_mask_inverted),
+            "multi_head.causal_multi_head_attention": causal_under(causal_mask_inverted),
         },
     ),
     Pitfall(
@@ -426,7 +500,13 @@ PITFALLS = (
         reason="You remove weights after they were shared out, so what the masked keys had taken is lost.",
         fix="Set the masked scores to −inf before the softmax.",
         passes=("shape", "finite", "masked weights are 0", "no mask", "all-True mask"),
-        variants={"single_head.attention": attention_mask_after_softmax},
+        variants={
+            "single_head.attention": attention_mask_after_softmax,
+            "multi_head.multi_head_attention": multi_head_around(attention_mask_after_softmax),
+            "multi_head.causal_multi_head_attention": causal_around(
+                multi_head_around(attention_mask_after_softmax)
+            ),
+        },
     ),
     Pitfall(
         slug="masked-scores-zero",
@@ -435,7 +515,13 @@ PITFALLS = (
         reason="You multiply the scores with the mask, but exp(0) = 1, so a score of 0 still gets its share.",
         fix="Set the masked scores to −inf, whose exponential is 0.",
         passes=("shape", "finite", "rows sum to 1", "no mask", "all-True mask"),
-        variants={"single_head.attention": attention_masked_scores_zero},
+        variants={
+            "single_head.attention": attention_masked_scores_zero,
+            "multi_head.multi_head_attention": multi_head_around(attention_masked_scores_zero),
+            "multi_head.causal_multi_head_attention": causal_around(
+                multi_head_around(attention_masked_scores_zero)
+            ),
+        },
     ),
     Pitfall(
         slug="mask-fill-tiny",
@@ -444,7 +530,10 @@ PITFALLS = (
         reason="You fill with −1e-9, which is almost 0, and exp(0) = 1 still gets its share.",
         fix="Fill with `-np.inf`, which cannot be mistyped into something small.",
         passes=("shape", "finite", "rows sum to 1", "no mask", "all-True mask"),
-        variants={"single_head.attention": attention_mask_fill_tiny},
+        variants={
+            "single_head.attention": attention_mask_fill_tiny,
+            "multi_head.multi_head_attention": multi_head_around(attention_mask_fill_tiny),
+        },
     ),
     Pitfall(
         slug="mask-fill-with-smallest-score",
@@ -453,7 +542,10 @@ PITFALLS = (
         reason="You fill with the smallest score that occurs, which is a score like any other and gets its share.",
         fix="Fill with `-np.inf`.",
         passes=("shape", "finite", "rows sum to 1", "no mask", "all-True mask"),
-        variants={"single_head.attention": attention_mask_fill_with_smallest_score},
+        variants={
+            "single_head.attention": attention_mask_fill_with_smallest_score,
+            "multi_head.multi_head_attention": multi_head_around(attention_mask_fill_with_smallest_score),
+        },
     ),
     Pitfall(
         slug="mask-fill-not-negative-enough",
@@ -470,7 +562,10 @@ PITFALLS = (
             "all-True mask",
             "masked weights are 0",
         ),
-        variants={"single_head.attention": attention_mask_fill_not_negative_enough},
+        variants={
+            "single_head.attention": attention_mask_fill_not_negative_enough,
+            "multi_head.multi_head_attention": multi_head_around(attention_mask_fill_not_negative_enough),
+        },
     ),
     Pitfall(
         slug="mask-added-as-0-1",
@@ -479,7 +574,13 @@ PITFALLS = (
         reason="You add 1 to the kept scores and 0 to the others, which prefers the kept ones but hides nothing.",
         fix="Choose with `np.where(mask, scores, -np.inf)`; do not add the mask.",
         passes=("shape", "finite", "rows sum to 1", "no mask", "all-True mask"),
-        variants={"single_head.attention": attention_mask_added_as_0_1},
+        variants={
+            "single_head.attention": attention_mask_added_as_0_1,
+            "multi_head.multi_head_attention": multi_head_around(attention_mask_added_as_0_1),
+            "multi_head.causal_multi_head_attention": causal_around(
+                multi_head_around(attention_mask_added_as_0_1)
+            ),
+        },
     ),
     Pitfall(
         slug="zero-times-infinity",
@@ -489,7 +590,10 @@ PITFALLS = (
         "NaN.",
         fix="Choose with `np.where(mask, scores, -np.inf)`, which multiplies nothing.",
         passes=("shape", "no mask"),
-        variants={"single_head.attention": attention_zero_times_infinity},
+        variants={
+            "single_head.attention": attention_zero_times_infinity,
+            "multi_head.multi_head_attention": multi_head_around(attention_zero_times_infinity),
+        },
     ),
     Pitfall(
         slug="none-not-handled",
@@ -502,6 +606,7 @@ PITFALLS = (
         variants={
             "single_head.attention": attention_none_not_handled,
             "single_head.decoder_mask": decoder_mask_none_not_handled,
+            "multi_head.multi_head_attention": multi_head_around(attention_none_not_handled),
         },
     ),
     Pitfall(
@@ -511,7 +616,10 @@ PITFALLS = (
         reason="You ask whether the mask is true, but an array of many entries is neither true nor false.",
         fix="Ask whether there is a mask: `if mask is not None:`.",
         passes=("no mask",),
-        variants={"single_head.attention": attention_mask_truth_value},
+        variants={
+            "single_head.attention": attention_mask_truth_value,
+            "multi_head.multi_head_attention": multi_head_around(attention_mask_truth_value),
+        },
     ),
     Pitfall(
         slug="mask-transposed",
@@ -520,7 +628,10 @@ PITFALLS = (
         reason="You transpose the mask, so what was said about query i and key j is applied to query j and key i.",
         fix="Use the mask as it comes: one row for each query, one column for each key.",
         passes=("shape at n = m", "no mask"),
-        variants={"single_head.attention": attention_mask_transposed},
+        variants={
+            "single_head.attention": attention_mask_transposed,
+            "multi_head.multi_head_attention": multi_head_around(attention_mask_transposed),
+        },
     ),
     Pitfall(
         slug="first-mask-for-all-sequences",
@@ -541,7 +652,39 @@ PITFALLS = (
         variants={
             "single_head.attention": attention_first_mask_for_all_sequences,
             "single_head.decoder_mask": decoder_mask_first_for_all_sequences,
+            "multi_head.multi_head_attention": multi_head_around(attention_first_mask_for_all_sequences),
         },
+    ),
+    Pitfall(
+        slug="mask-repeated-in-wrong-order",
+        title="Masks repeated in the order of the heads",
+        symptom="Right with one head, one sequence or one mask for all; else heads get another sequence's mask.",
+        reason="You fold the heads into the batch with all heads of a sequence in a row, but repeat the masks as a "
+        "whole, so that sequences and masks do not meet.",
+        fix="Repeat each mask for the heads of its sequence: `np.repeat(mask[:, 0], num_heads, axis=0)`; or do not "
+        "fold, and let NumPy broadcast.",
+        passes=("shape", "finite", "no mask", "all-True mask", "one head", "one sequence"),
+        variants={"multi_head.multi_head_attention": multi_head_attention_mask_repeated_in_wrong_order},
+    ),
+    Pitfall(
+        slug="mask-axis-kept-in-loop",
+        title="A mask with four axes inside a loop over heads",
+        symptom="A result with one axis too many, in which each sequence stands once for each mask.",
+        reason="You go through the heads one by one, so the scores have three axes, but the mask still has "
+        "the axis "
+        "of the heads and makes NumPy pair every sequence with every mask.",
+        fix="Drop the axis in the loop: `mask[:, 0]`.",
+        passes=("no mask", "finite"),
+        variants={"multi_head.multi_head_attention": multi_head_attention_mask_axis_kept_in_loop},
+    ),
+    Pitfall(
+        slug="mask-for-first-head-only",
+        title="Only the first head is masked",
+        symptom="Right with one head; with several, the others attend to everything.",
+        reason="You mask head 0 only, but what a query may not see must stay hidden from all its heads.",
+        fix="Let the mask broadcast over the heads.",
+        passes=("shape", "finite", "no mask", "all-True mask", "one head"),
+        variants={"multi_head.multi_head_attention": multi_head_attention_mask_for_first_head},
     ),
     Pitfall(
         slug="always-causal",
@@ -550,7 +693,11 @@ PITFALLS = (
         reason="You hide later keys when no mask is given, but no mask means that nothing is hidden.",
         fix="Leave the scores alone when the mask is None.",
         passes=("shape", "finite", "rows sum to 1", "masked weights are 0", "small logits", "all-True mask"),
-        variants={"single_head.attention": attention_always_causal},
+        variants={
+            "single_head.attention": attention_always_causal,
+            "multi_head.multi_head_attention": multi_head_around(attention_always_causal),
+            "multi_head.cross_attention": cross_around(attention_always_causal),
+        },
     ),
     Pitfall(
         slug="causal-missing",
@@ -559,7 +706,19 @@ PITFALLS = (
         reason="You do not hide what comes later, so the model reads the token that it is to predict.",
         fix="Let query i attend to key j only where j ≤ i.",
         passes=("shape", "boolean", "every row keeps a key"),
-        variants={"single_head.decoder_mask": decoder_mask_causal_missing},
+        variants={
+            "single_head.decoder_mask": decoder_mask_causal_missing,
+            "multi_head.causal_multi_head_attention": causal_multi_head_attention_missing,
+        },
+    ),
+    Pitfall(
+        slug="causal-size-from-batch",
+        title="The mask as large as the batch",
+        symptom="An error, or, for one sequence, no mask at all: a single True fits everything.",
+        reason="You build the causal mask from the first axis, but that counts sequences, not tokens.",
+        fix="Take the number of tokens: `n = X.shape[1]`.",
+        passes=("one token",),
+        variants={"multi_head.causal_multi_head_attention": causal_multi_head_attention_size_from_batch},
     ),
     Pitfall(
         slug="causal-transposed",
@@ -571,6 +730,7 @@ PITFALLS = (
         variants={
             "single_head.causal_mask": causal_mask_transposed,
             "single_head.decoder_mask": decoder_mask_causal_transposed,
+            "multi_head.causal_multi_head_attention": causal_under(causal_mask_transposed),
         },
     ),
     Pitfall(
@@ -583,6 +743,7 @@ PITFALLS = (
         variants={
             "single_head.causal_mask": causal_mask_hides_self,
             "single_head.decoder_mask": decoder_mask_causal_hides_self,
+            "multi_head.causal_multi_head_attention": causal_under(causal_mask_hides_self),
         },
     ),
     Pitfall(
@@ -595,6 +756,7 @@ PITFALLS = (
         variants={
             "single_head.causal_mask": causal_mask_sees_next,
             "single_head.decoder_mask": decoder_mask_causal_sees_next,
+            "multi_head.causal_multi_head_attention": causal_under(causal_mask_sees_next),
         },
     ),
     Pitfall(
@@ -716,6 +878,7 @@ PITFALLS = (
         variants={
             "single_head.padding_mask": padding_mask_batch_on_head_axis,
             "single_head.decoder_mask": decoder_mask_batch_on_head_axis,
+            "multi_head.multi_head_attention": multi_head_attention_mask_batch_on_head_axis,
         },
     ),
     Pitfall(

@@ -49,5 +49,11 @@ WEAK_CHECKS: Mapping[str, str] = {
     "d_k = d_v": "the result is right when keys and values are equally wide",
     "no keep": "the result is right without `keep`",
     "no padding": "the result is right when no sequence is padded",
+    "one head": "the result is right for a layer with one head",
+    "one token": "the result is right for sequences of one token",
+    "round trip": "cutting into heads can be undone by putting them together",
+    "divides": "the result is right where d_model can be divided among the heads",
+    "no sharing": "the count is right with as many heads of keys and values as of queries",
+    "no biases": "the count is right without biases",
     "right values": "the result is right",
 }

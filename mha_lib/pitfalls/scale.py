@@ -6,7 +6,9 @@ by √d_k twice.
 
 import numpy as np
 
-from mha_lib.attention import softmax
+from mha_lib.attention import attention, softmax
+from mha_lib.heads import combine_heads, split_heads
+from mha_lib.pitfalls.derived import causal_around, cross_around, multi_head_around
 from mha_lib.pitfalls.pitfall import Pitfall
 
 Array = np.ndarray
@@ -96,6 +98,27 @@ def attention_cosine_scores(Q: Array, K: Array, V: Array, mask: Array | None = N
     return weights @ V, weights
 
 
+def multi_head_attention_scale_by_d_model(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
+) -> Array:
+    """Wrong: the scores are divided by √d_model, the width of the layer and not of a head."""
+    Q, K, V = (split_heads(X @ W, num_heads) for W in (W_Q, W_K, W_V))  # (batch, heads, n, d_k)
+    d_k, d_model = Q.shape[-1], X.shape[-1]
+    heads, _ = attention(Q * np.sqrt(d_k / d_model), K, V, mask)  # (batch, heads, n, d_k)
+    return combine_heads(heads) @ W_O  # (batch, n, d_model)
+
+
+def cross_attention_scale_by_d_model(
+    X: Array, memory: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
+) -> Array:
+    """Wrong: the scores are divided by √d_model, the width of the layer and not of a head."""
+    Q = split_heads(X @ W_Q, num_heads)  # (batch, heads, n, d_k)
+    K, V = (split_heads(memory @ W, num_heads) for W in (W_K, W_V))  # (batch, heads, m, d_k)
+    d_k, d_model = Q.shape[-1], X.shape[-1]
+    heads, _ = attention(Q * np.sqrt(d_k / d_model), K, V)  # (batch, heads, n, d_k)
+    return combine_heads(heads) @ W_O  # (batch, n, d_model)
+
+
 PITFALLS = (
     Pitfall(
         slug="no-scale",
@@ -105,7 +128,12 @@ PITFALLS = (
         "all weight on one key.",
         fix="Divide the scores by √d_k before the softmax.",
         passes=("shape", "finite", "rows sum to 1", "masked weights are 0"),
-        variants={"single_head.attention": attention_no_scale},
+        variants={
+            "single_head.attention": attention_no_scale,
+            "multi_head.multi_head_attention": multi_head_around(attention_no_scale),
+            "multi_head.causal_multi_head_attention": causal_around(multi_head_around(attention_no_scale)),
+            "multi_head.cross_attention": cross_around(attention_no_scale),
+        },
     ),
     Pitfall(
         slug="scale-by-dk",
@@ -114,7 +142,27 @@ PITFALLS = (
         reason="The spread of a dot product grows with √d_k, so dividing by d_k makes the scores too small.",
         fix="Divide by the square root: `np.sqrt(d_k)`.",
         passes=("shape", "finite", "rows sum to 1", "masked weights are 0"),
-        variants={"single_head.attention": attention_scale_by_dk},
+        variants={
+            "single_head.attention": attention_scale_by_dk,
+            "multi_head.multi_head_attention": multi_head_around(attention_scale_by_dk),
+            "multi_head.causal_multi_head_attention": causal_around(multi_head_around(attention_scale_by_dk)),
+            "multi_head.cross_attention": cross_around(attention_scale_by_dk),
+        },
+    ),
+    Pitfall(
+        slug="scale-by-d-model",
+        title="Divided by √d_model in place of √d_k",
+        symptom="Right with one head; with several, weights too close to uniform, by a factor √heads in the "
+        "scores.",
+        reason="You divide by the root of the layer's width, but a score is a dot product of d_k numbers, so its "
+        "spread comes from d_k and you make it too small.",
+        fix="Divide by √d_k, the width of one head.",
+        passes=("shape", "finite", "one head"),
+        variants={
+            "multi_head.multi_head_attention": multi_head_attention_scale_by_d_model,
+            "multi_head.causal_multi_head_attention": causal_around(multi_head_attention_scale_by_d_model),
+            "multi_head.cross_attention": cross_attention_scale_by_d_model,
+        },
     ),
     Pitfall(
         slug="scale-multiplied",
@@ -123,7 +171,10 @@ PITFALLS = (
         reason="You multiply where the formula divides, so the scores are d_k times too large.",
         fix="Divide the scores by √d_k.",
         passes=("shape", "finite", "rows sum to 1", "masked weights are 0"),
-        variants={"single_head.attention": attention_scale_multiplied},
+        variants={
+            "single_head.attention": attention_scale_multiplied,
+            "multi_head.multi_head_attention": multi_head_around(attention_scale_multiplied),
+        },
     ),
     Pitfall(
         slug="scale-by-value-dim",
@@ -143,7 +194,10 @@ PITFALLS = (
         "of a key.",
         fix="Take the last axis: `d_k = Q.shape[-1]`.",
         passes=("shape", "finite", "rows sum to 1", "masked weights are 0"),
-        variants={"single_head.attention": attention_scale_by_sequence_length},
+        variants={
+            "single_head.attention": attention_scale_by_sequence_length,
+            "multi_head.multi_head_attention": multi_head_around(attention_scale_by_sequence_length),
+        },
     ),
     Pitfall(
         slug="scale-by-axis-one",
@@ -152,7 +206,10 @@ PITFALLS = (
         reason="Axis 1 holds the width of a query only in a matrix; with a batch it holds queries or heads.",
         fix="Count from the end: `d_k = Q.shape[-1]`.",
         passes=("shape", "finite", "rows sum to 1", "masked weights are 0", "no batch"),
-        variants={"single_head.attention": attention_scale_by_axis_one},
+        variants={
+            "single_head.attention": attention_scale_by_axis_one,
+            "multi_head.multi_head_attention": multi_head_around(attention_scale_by_axis_one),
+        },
     ),
     Pitfall(
         slug="scale-after-softmax",
@@ -161,7 +218,10 @@ PITFALLS = (
         reason="You scale after the softmax, so the weights shrink and stay as sharp as without scaling.",
         fix="Divide the scores, before the softmax.",
         passes=("shape", "finite", "masked weights are 0"),
-        variants={"single_head.attention": attention_scale_after_softmax},
+        variants={
+            "single_head.attention": attention_scale_after_softmax,
+            "multi_head.multi_head_attention": multi_head_around(attention_scale_after_softmax),
+        },
     ),
     Pitfall(
         slug="cosine-scores",
@@ -171,6 +231,9 @@ PITFALLS = (
         "within ±1 cannot single out a key.",
         fix="Take the plain dot product and divide it by √d_k.",
         passes=("shape", "finite", "rows sum to 1", "masked weights are 0"),
-        variants={"single_head.attention": attention_cosine_scores},
+        variants={
+            "single_head.attention": attention_cosine_scores,
+            "multi_head.multi_head_attention": multi_head_around(attention_cosine_scores),
+        },
     ),
 )

@@ -6,7 +6,9 @@ largest logit was subtracted the denominator is at least 1.
 
 import numpy as np
 
-from mha_lib.attention import softmax
+from mha_lib.attention import attention, softmax
+from mha_lib.heads import combine_heads, split_heads
+from mha_lib.pitfalls.derived import causal_around, cross_around, multi_head_around
 from mha_lib.pitfalls.pitfall import Pitfall
 
 Array = np.ndarray
@@ -229,6 +231,29 @@ def attention_in_place(Q: Array, K: Array, V: Array, mask: Array | None = None) 
     return weights @ V, weights
 
 
+def multi_head_attention_in_place(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
+) -> Array:
+    """Wrong: the caller's W_Q is changed."""
+    d_k = X.shape[-1] // num_heads
+    W_Q /= np.sqrt(d_k)  # so that the scores need no division
+    Q, K, V = (split_heads(X @ W, num_heads) for W in (W_Q, W_K, W_V))  # (batch, heads, n, d_k)
+    heads, _ = attention(Q * np.sqrt(d_k), K, V, mask)  # (batch, heads, n, d_k)
+    return combine_heads(heads) @ W_O  # (batch, n, d_model)
+
+
+def cross_attention_in_place(
+    X: Array, memory: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
+) -> Array:
+    """Wrong: the caller's W_Q is changed."""
+    d_k = X.shape[-1] // num_heads
+    W_Q /= np.sqrt(d_k)  # so that the scores need no division
+    Q = split_heads(X @ W_Q, num_heads)  # (batch, heads, n, d_k)
+    K, V = (split_heads(memory @ W, num_heads) for W in (W_K, W_V))  # (batch, heads, m, d_k)
+    heads, _ = attention(Q * np.sqrt(d_k), K, V)  # (batch, heads, n, d_k)
+    return combine_heads(heads) @ W_O  # (batch, n, d_model)
+
+
 PITFALLS = (
     Pitfall(
         slug="no-max-subtraction",
@@ -240,6 +265,7 @@ PITFALLS = (
         variants={
             "single_head.softmax": softmax_no_max_subtraction,
             "single_head.attention": attention_no_max_subtraction,
+            "multi_head.multi_head_attention": multi_head_around(attention_no_max_subtraction),
         },
     ),
     Pitfall(
@@ -266,6 +292,7 @@ PITFALLS = (
         variants={
             "single_head.softmax": softmax_global_max_subtraction,
             "single_head.attention": attention_global_max_subtraction,
+            "multi_head.multi_head_attention": multi_head_around(attention_global_max_subtraction),
         },
     ),
     Pitfall(
@@ -307,6 +334,7 @@ PITFALLS = (
         variants={
             "single_head.softmax": softmax_whole_matrix,
             "single_head.attention": attention_softmax_whole_matrix,
+            "multi_head.multi_head_attention": multi_head_around(attention_softmax_whole_matrix),
         },
     ),
     Pitfall(
@@ -335,7 +363,14 @@ PITFALLS = (
         "compete for each query.",
         fix="Apply softmax along the last axis of the scores (..., n, m).",
         passes=("shape",),
-        variants={"single_head.attention": attention_softmax_over_queries},
+        variants={
+            "single_head.attention": attention_softmax_over_queries,
+            "multi_head.multi_head_attention": multi_head_around(attention_softmax_over_queries),
+            "multi_head.causal_multi_head_attention": causal_around(
+                multi_head_around(attention_softmax_over_queries)
+            ),
+            "multi_head.cross_attention": cross_around(attention_softmax_over_queries),
+        },
     ),
     Pitfall(
         slug="softmax-over-heads",
@@ -344,7 +379,11 @@ PITFALLS = (
         reason="You normalise along axis 1, which holds the keys of a matrix but the heads of a batch of heads.",
         fix="Count the axis from the end: axis=-1 is the axis of the keys, however many dimensions lead.",
         passes=("shape", "no batch"),
-        variants={"single_head.attention": attention_softmax_over_heads},
+        variants={
+            "single_head.attention": attention_softmax_over_heads,
+            "multi_head.multi_head_attention": multi_head_around(attention_softmax_over_heads),
+            "multi_head.cross_attention": cross_around(attention_softmax_over_heads),
+        },
     ),
     Pitfall(
         slug="keepdims-forgotten",
@@ -357,6 +396,7 @@ PITFALLS = (
         variants={
             "single_head.softmax": softmax_keepdims_forgotten,
             "single_head.attention": attention_keepdims_forgotten,
+            "multi_head.multi_head_attention": multi_head_around(attention_keepdims_forgotten),
         },
     ),
     Pitfall(
@@ -369,6 +409,7 @@ PITFALLS = (
         variants={
             "single_head.softmax": softmax_without_exponential,
             "single_head.attention": attention_without_exponential,
+            "multi_head.multi_head_attention": multi_head_around(attention_without_exponential),
         },
     ),
     Pitfall(
@@ -382,6 +423,7 @@ PITFALLS = (
         variants={
             "single_head.softmax": softmax_not_normalised,
             "single_head.attention": attention_not_normalised,
+            "multi_head.multi_head_attention": multi_head_around(attention_not_normalised),
         },
     ),
     Pitfall(
@@ -394,6 +436,7 @@ PITFALLS = (
         variants={
             "single_head.softmax": softmax_sigmoid_instead,
             "single_head.attention": attention_sigmoid_instead,
+            "multi_head.multi_head_attention": multi_head_around(attention_sigmoid_instead),
         },
     ),
     Pitfall(
@@ -413,7 +456,10 @@ PITFALLS = (
         "equal and gives exp(0) to the masked ones.",
         fix="Apply softmax once, to the scores.",
         passes=("shape", "finite", "rows sum to 1"),
-        variants={"single_head.attention": attention_softmax_twice},
+        variants={
+            "single_head.attention": attention_softmax_twice,
+            "multi_head.multi_head_attention": multi_head_around(attention_softmax_twice),
+        },
     ),
     Pitfall(
         slug="input-changed-in-place",
@@ -425,6 +471,9 @@ PITFALLS = (
         variants={
             "single_head.softmax": softmax_in_place,
             "single_head.attention": attention_in_place,
+            "multi_head.multi_head_attention": multi_head_attention_in_place,
+            "multi_head.causal_multi_head_attention": causal_around(multi_head_attention_in_place),
+            "multi_head.cross_attention": cross_attention_in_place,
         },
     ),
 )
