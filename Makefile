@@ -45,8 +45,9 @@ course: check-machine $(READY)  ## install, build the book, generate the exercis
 book: $(READY)  ## build the book into _build/html; warnings are errors
 	$(BIN)/jupyter-book build . --warningiserror --nitpick --keep-going --quiet
 
-exercises: $(READY)  ## generate the notebooks in exercises/ from solutions/
+exercises: $(READY)  ## generate exercises/ and the table of what the hidden tests catch from solutions/
 	$(BIN)/python -m mha_grader.authoring
+	$(BIN)/python -m mha_grader.kill_table
 
 kit: exercises  ## make the students' kit in build/
 	$(BIN)/python -m mha_grader.kit
@@ -60,7 +61,7 @@ lint: $(READY)  ## style and types
 	$(BIN)/mypy
 
 test: check-machine check-browser $(READY) lint  ## style, types and all tests
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist loadfile
 
 mutants: $(READY)  ## how strong the hidden tests are: change the reference in every place and look what survives
 	$(BIN)/python -m mha_grader.mutation

@@ -1,22 +1,26 @@
 """Tests the hidden tests: the reference and every right style must pass, every wrong variant must lose, named.
 
 `table` runs the hidden test of an item on trusted functions in this process, with the code that grades students.
+`python -m mha_grader.kill_table` writes the result as a page of the book, `book/kill_table.md`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from mha_grader import diagnosis
-from mha_grader.assignment import Assignment
+from mha_grader.assignment import Assignment, load
+from mha_grader.authoring import assignments as all_assignments
 from mha_grader.records import Status
 from mha_grader.runner import load_parts, run_parts, seed
 from mha_grader.tested import Recorder, local
 from mha_lib import pitfalls
 from mha_lib.styles import styles
 
+PUBLIC_SECRET = b"one"  # the draws of the published table; students meet others
 Kind = Literal["reference", "stub", "style", "pitfall"]
 
 
@@ -83,3 +87,62 @@ def _stub(reference: Any) -> Any:
         raise NotImplementedError
 
     return stub
+
+
+PAGE = """\
+# What the hidden tests catch
+
+% Written by `python -m mha_grader.kill_table`; a test compares it with a fresh run.
+
+Every hidden test has itself been tested. The reference and {styles} right answers in other styles keep all points;
+a stub gets none; each of the {pitfalls} wrong variants below loses points, and is recognised by its name. What a
+variant keeps is what a student with that mistake, and no other, would keep.
+
+"""
+
+
+def page(tables: Mapping[tuple[str, str], list[Row]]) -> str:
+    """The kill table as a page, from the rows of each (assignment, item)."""
+    rows = [row for found in tables.values() for row in found]
+    counts = {kind: sum(row.kind == kind for row in rows) for kind in ("style", "pitfall")}
+    lines = [PAGE.format(styles=counts["style"], pitfalls=counts["pitfall"])]
+    heading = ""
+    for (assignment, item), found in tables.items():
+        if assignment != heading:
+            heading = assignment
+            lines.append(f"## `{assignment}`\n")
+        right = [row.name for row in found if row.kind == "style"]
+        (reference,) = [row for row in found if row.kind == "reference"]
+        lines.append(f"### `{assignment}.{item}`\n")
+        lines.append(f"{reference.max_score:g} points in {len(reference.statuses)} parts.")
+        if right:
+            lines.append(f"Right styles that keep all of them: {', '.join(right)}.")
+        wrong = [row for row in found if row.kind == "pitfall"]
+        if wrong:
+            lines.append("\n| mistake | keeps | fails | so not run |\n|---|---|---|---|")
+        lines += [_line(row) for row in wrong]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _line(row: Row) -> str:
+    failed = [part for part, status in row.statuses.items() if status not in ("pass", "not-run")]
+    not_run = [part for part, status in row.statuses.items() if status == "not-run"]
+    return (
+        f"| `{row.name}` | {row.score:g} / {row.max_score:g} | {', '.join(failed)} | {', '.join(not_run)} |"
+    )
+
+
+def main() -> int:
+    """Write the page."""
+    course = Path.cwd()
+    tables: dict[tuple[str, str], list[Row]] = {}
+    for name in all_assignments(course):
+        assignment = load(course, name)
+        tables |= {(name, item): table(assignment, item, PUBLIC_SECRET) for item in assignment.items}
+    (course / "book" / "kill_table.md").write_text(page(tables), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
