@@ -56,14 +56,17 @@ def check_attention(candidate: Callable[..., Any]) -> None:
                 Q, K = rng.normal(size=(*lead, n, d_k)), rng.normal(size=(*lead, m, d_k))
                 V = rng.normal(size=(*lead, m, d_v))
                 K[..., -1], Q[..., -1] = 1.0, np.resize(shifts, n) * np.sqrt(d_k)
-                copies: list[Any] = deepcopy([Q, K, V, mask])
+                if mask is None and tolerance > 1e-5:
+                    Q[..., :-1] *= 1000.0  # the scores of one query lie thousands apart
+                arguments: list[Any] = [Q, K, V, mask]
+                copies = deepcopy(arguments)
                 result = candidate(Q, K, V) if mask is None else candidate(Q, K, V, mask)
                 allowed = np.broadcast_to(True if mask is None else copies[3], (*lead, n, m))
                 rights = expected_of(copies[0], copies[1], copies[2], allowed)
                 for got, right in zip(result, rights, strict=True):
                     assert got.shape == right.shape, f"shape {got.shape} where {right.shape} is right"
                     assert np.abs(got - right).max() <= tolerance, f"off by {np.abs(got - right).max()}"
-                for array, copy in zip((Q, K, V, mask), copies, strict=True):
+                for array, copy in zip(arguments, copies, strict=True):
                     assert np.array_equal(array, copy), "an argument was changed in place"
 
 
@@ -136,21 +139,33 @@ def check_multi_head_attention(candidate: Callable[..., Any]) -> None:
         (2, 6, 5, 1),
         (3, 3, 9, 3),
     ]:
+        d_k = d_model // num_heads
         masks: list[Any] = [None, np.tri(n, dtype=bool), rng.random((batch, 1, n, n)) < 0.5]
         for mask in masks:
             if mask is not None:
                 mask[..., 0] = True  # every query keeps a key
-            X = rng.normal(size=(batch, n, d_model))
-            weights = [rng.normal(size=(d_model, d_model)) / np.sqrt(d_model) for _ in range(4)]
-            arguments: list[Any] = [X, *weights, mask]
-            copies = deepcopy(arguments)
-            got = (
-                candidate(X, *weights, num_heads) if mask is None else candidate(X, *weights, num_heads, mask)
-            )
-            three_axes = np.ones((n, n), bool) if mask is None else copies[5].reshape(-1, n, n)
-            allowed = np.broadcast_to(three_axes, (batch, n, n))
-            right = expected_of(copies[0], copies[1:5], num_heads, allowed)
-            assert got.shape == right.shape, f"shape {got.shape} where {right.shape} is right"
-            assert np.abs(got - right).max() <= 1e-5, f"off by {np.abs(got - right).max()}"
-            for array, copy in zip(arguments, copies, strict=True):
-                assert np.array_equal(array, copy), "an argument was changed in place"
+            for shifted in (False, True):
+                X = rng.normal(size=(batch, n, d_model))
+                W_Q, W_K, W_V, W_O = rng.normal(size=(4, d_model, d_model)) / np.sqrt(d_model)
+                if shifted:  # feature 0 is 1, and feature 1 shifts all scores of its token's query
+                    X[..., 0], X[..., 1] = 1.0, np.resize([1000.0, -1000.0, 0.0, -20000.0], n)
+                    W_Q[1] = W_K[1] = W_V[1] = 0.0
+                    W_Q[:, d_k - 1 :: d_k] = W_K[:, d_k - 1 :: d_k] = 0.0
+                    W_Q[1, d_k - 1 :: d_k], W_K[0, d_k - 1 :: d_k] = np.sqrt(d_k), 1.0
+                weights = [W_Q, W_K, W_V, W_O]
+                arguments: list[Any] = [X, *weights, mask]
+                copies = deepcopy(arguments)
+                got = (
+                    candidate(X, *weights, num_heads)
+                    if mask is None
+                    else candidate(X, *weights, num_heads, mask)
+                )
+                three_axes = np.ones((n, n), bool) if mask is None else copies[5].reshape(-1, n, n)
+                right = expected_of(
+                    copies[0], copies[1:5], num_heads, np.broadcast_to(three_axes, (batch, n, n))
+                )
+                tolerance = 1e-2 if shifted else 1e-5
+                assert got.shape == right.shape, f"shape {got.shape} where {right.shape} is right"
+                assert np.abs(got - right).max() <= tolerance, f"off by {np.abs(got - right).max()}"
+                for array, copy in zip(arguments, copies, strict=True):
+                    assert np.array_equal(array, copy), "an argument was changed in place"
