@@ -35,6 +35,63 @@ def check_equal(what, got, expected, mistakes=None):
     _check(what, got, np.asarray(expected), 0, mistakes or {})
 
 
+def check_number(what, got, expected, mistakes=None):
+    """Print ok if `got` is the whole number `expected`; else say why not.
+
+    Args:
+        what: what is checked, in words.
+        got: your result.
+        expected: the right result.
+        mistakes: what other results would mean: a dict from words to the wrong number.
+
+    Raises:
+        AssertionError: if it is not right.
+    """
+    __tracebackhide__ = True
+    if not _is_number(got):
+        raise AssertionError(f"{what}: expected the number {expected}, got {_describe(got)}")
+    if isinstance(got, int | np.integer) and got == expected:
+        print(f"ok   {what}")
+        return
+    lines = [f"{what}: not as expected", f"expected {expected}, got {got}"]
+    if got == expected:
+        lines.append("the value is right, but it should be a whole number (an int), not a float")
+    lines += [f"maybe: {words}" for words, wrong in (mistakes or {}).items() if got == wrong]
+    raise AssertionError("\n  ".join(lines))
+
+
+def check_raises(what, function, *arguments, error=Exception, mentions=()):
+    """Print ok if calling the function with these arguments raises the error; else say what came.
+
+    Args:
+        what: what is checked, in words.
+        function: your function.
+        arguments: what it is called with.
+        error: the class of the error.
+        mentions: what the error's text should contain.
+
+    Raises:
+        AssertionError: if it returns, raises another error, or the text lacks something.
+    """
+    __tracebackhide__ = True
+    try:
+        got = function(*arguments)
+    except error as caught:
+        missing = [str(word) for word in mentions if str(word) not in str(caught)]
+        if missing:
+            raise AssertionError(
+                f"{what}: the error's text should mention {' and '.join(missing)}\n  it is: {caught}"
+            ) from None
+        print(f"ok   {what}")
+        return
+    except Exception as caught:
+        raise AssertionError(
+            f"{what}: expected {error.__name__}, but {type(caught).__name__} was raised: {caught}"
+        ) from None
+    shown = "\n  ".join(_show(got)).strip() if isinstance(got, np.ndarray) else repr(got)
+    raise AssertionError(f"{what}: expected an error, but no error was raised\n  it returned: {shown}")
+
+
 def check_unchanged(what, function, *arguments):
     """Print ok if calling the function leaves its arguments as they were.
 
@@ -137,6 +194,8 @@ def _describe(value):
         return "None: is a return missing?"
     if isinstance(value, tuple | list):
         return f"a {type(value).__name__} of {len(value)}"
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape}"
     return f"a {type(value).__name__}"
 
 

@@ -113,3 +113,41 @@ def test_answers_of_another_kind_are_named(answers, words):
     with pytest.raises(AssertionError) as caught:
         checks.check_answers(answers, KINDS)
     assert words in str(caught.value)
+
+
+def refuse(*numbers):
+    raise ValueError(f"no good: {numbers}")
+
+
+def test_a_right_number_and_a_right_error_are_ok(capsys):
+    checks.check_number("the width", np.int64(64), 64)
+    checks.check_raises("7 among 2", refuse, 7, 2, error=ValueError, mentions=(7, 2))
+    assert capsys.readouterr().out == "ok   the width\nok   7 among 2\n"
+
+
+@pytest.mark.parametrize(
+    ("got", "words"),
+    [
+        (None, "expected the number 64, got None: is a return missing?"),
+        (True, "expected the number 64, got a bool"),
+        (np.ones((2, 3)), "expected the number 64, got an array of shape (2, 3)"),
+        (64.0, "it should be a whole number (an int), not a float"),
+        (8, "maybe: that is the number of heads"),
+        (9, "expected 64, got 9"),
+    ],
+)
+def test_a_wrong_count_is_explained_in_words(got, words):
+    assert words in complaint(checks.check_number, got, 64, mistakes={"that is the number of heads": 8})
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "words"),
+    [
+        (lambda *numbers: 3, {}, "no error was raised\n  it returned: 3"),
+        (lambda *numbers: np.zeros(2), {}, "it returned: [0. 0.]"),
+        (refuse, {"error": TypeError}, "expected TypeError, but ValueError was raised: no good: (7, 2)"),
+        (refuse, {"error": ValueError, "mentions": (7, 35, 49)}, "should mention 35 and 49"),
+    ],
+)
+def test_a_missing_or_wrong_error_is_explained_in_words(function, options, words):
+    assert words in complaint(checks.check_raises, function, 7, 2, **options)
