@@ -3,6 +3,9 @@
 This file belongs beside the notebook. You need not read or change it, and you do not hand it in.
 """
 
+import copy
+import sys
+
 import numpy as np
 
 
@@ -12,7 +15,7 @@ def check_close(what, got, expected, tolerance=1e-5, mistakes=None):
     Args:
         what: what is checked, in words.
         got: your result.
-        expected: the right result.
+        expected: the right result. If it is a tensor, yours must be one, of the same dtype.
         tolerance: how far a number may be off.
         mistakes: what other results would mean: a dict from words to the wrong result.
 
@@ -20,6 +23,7 @@ def check_close(what, got, expected, tolerance=1e-5, mistakes=None):
         AssertionError: if it is not right.
     """
     __tracebackhide__ = True
+    got, expected = _arrays(what, got, expected)
     _check(what, got, np.asarray(expected, dtype=float), tolerance, mistakes or {})
 
 
@@ -32,6 +36,7 @@ def check_equal(what, got, expected, mistakes=None):
         AssertionError: if it is not right.
     """
     __tracebackhide__ = True
+    got, expected = _arrays(what, got, expected)
     _check(what, got, np.asarray(expected), 0, mistakes or {})
 
 
@@ -99,15 +104,26 @@ def check_unchanged(what, function, *arguments):
         AssertionError: if it changes one in place.
     """
     __tracebackhide__ = True
-    copies = [np.copy(argument) for argument in arguments]
+    copies = copy.deepcopy(arguments)
     function(*copies)
-    for number, (copy, argument) in enumerate(zip(copies, arguments, strict=True), start=1):
-        if not np.array_equal(copy, argument):
+    for number, (after, before) in enumerate(zip(copies, arguments, strict=True), start=1):
+        if not np.array_equal(after, before):
             raise AssertionError(
                 f"{what}: argument {number} was changed in place\n"
                 "  Operations such as x -= … write into the caller's array; make a new one: x = x - …"
             )
     print(f"ok   {what}")
+
+
+def filled(module):
+    """Put numbers into a module's weights and biases that are the same for everyone, and return the module."""
+    import torch
+
+    with torch.no_grad():
+        for name, parameter in module.named_parameters():
+            k = torch.arange(parameter.numel(), dtype=torch.float64)
+            parameter.copy_((0.5 * torch.sin(1.3 * k + sum(map(ord, name)))).view(parameter.shape))
+    return module
 
 
 def check_answers(answers, kinds):
@@ -137,6 +153,22 @@ def check_answers(answers, kinds):
             problems.append(f"answers[{name!r}] is {answer!r}, but it should be {wanted}")
     if problems:
         raise AssertionError("\n  ".join(["not every answer is of the right kind", *problems]))
+
+
+def _arrays(what, got, expected):
+    """Tensors as arrays; anything else as it is."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(expected, torch.Tensor):
+        return got, expected
+    shape, dtype = tuple(expected.shape), expected.dtype
+    if not isinstance(got, torch.Tensor):
+        raise AssertionError(f"{what}: expected a tensor of shape {shape}, got {_describe(got)}")
+    if got.dtype != dtype:
+        raise AssertionError(f"{what}: expected a tensor of dtype {dtype}, got one of dtype {got.dtype}")
+    got, expected = got.detach(), expected.detach()
+    if dtype.is_floating_point:
+        got, expected = got.double(), expected.double()
+    return got.numpy(), expected.numpy()
 
 
 def _is_number(value):

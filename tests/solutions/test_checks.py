@@ -5,6 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+
+from mha_grader import testing
+from mha_grader.tested import Recorder, local
 
 SPEC = importlib.util.spec_from_file_location("checks", Path(__file__).parents[2] / "solutions" / "checks.py")
 checks = importlib.util.module_from_spec(SPEC)
@@ -85,6 +89,42 @@ def test_a_function_that_changes_its_argument_is_told_which(capsys):
     assert "argument 2 was changed in place" in text
     checks.check_unchanged("the function", lambda a: a - 1.0, np.zeros(2))
     assert capsys.readouterr().out == "ok   the function\n"
+
+
+def test_where_a_tensor_is_expected_a_tensor_must_come(capsys):
+    right = torch.tensor([0.25, 0.75])
+    checks.check_close("the weights", right.clone().requires_grad_(), right)
+    checks.check_close("in half", right.bfloat16(), right.bfloat16())
+    checks.check_equal("the mask", right > 0.5, torch.tensor([False, True]))
+    assert capsys.readouterr().out == "ok   the weights\nok   in half\nok   the mask\n"
+    assert "expected a tensor of shape (2,), got an array of shape (2,)" in complaint(
+        checks.check_close, right.numpy(), right
+    )
+    assert "of dtype torch.float32, got one of dtype torch.float64" in complaint(
+        checks.check_close, right.double(), right
+    )
+    assert "first difference at [1]: expected 0.75, got 0.5" in complaint(
+        checks.check_close, torch.tensor([0.25, 0.5]), right
+    )
+
+
+def test_a_tensor_that_is_changed_in_place_is_told():
+    assert "argument 1 was changed" in complaint(checks.check_unchanged, lambda a: a.add_(1), torch.zeros(2))
+
+
+class Pair(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.norm, self.linear = torch.nn.LayerNorm(width), torch.nn.Linear(width, width)
+
+    def forward(self, x):
+        return self.linear(self.norm(x))
+
+
+def test_students_and_grader_fill_a_module_alike():
+    x = torch.arange(6.0).view(2, 3)
+    stand_in = testing.filled(Recorder(local(Pair=Pair)).bind("Pair", Pair)(3))
+    assert torch.equal(checks.filled(Pair(3))(x), stand_in(x))
 
 
 KINDS = {"width": "number", "effect": "abc"}
