@@ -9,7 +9,7 @@ import importlib.util
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mha_lib.pitfalls import attention, counting, heads, mask, projections, scale, softmax
+from mha_lib.pitfalls import attention, counting, heads, mask, projections, pruning, scale, sharing, softmax
 from mha_lib.pitfalls.pitfall import WEAK_CHECKS, Pitfall
 from mha_lib.same_items import original
 
@@ -24,6 +24,8 @@ FAMILIES: Mapping[str, tuple[Pitfall, ...]] = {
     "projections": projections.PITFALLS,
     "heads": heads.PITFALLS,
     "counting": counting.PITFALLS,
+    "sharing": sharing.PITFALLS,
+    "pruning": pruning.PITFALLS,
 }
 
 # All pitfalls by slug, in the same order.
@@ -33,8 +35,8 @@ BANK: Mapping[str, Pitfall] = {pitfall.slug: pitfall for family in FAMILIES.valu
 def variants(assignment: str, item: str) -> dict[str, Callable[..., Any]]:
     """The wrong functions or classes of one item, by the slug of their mistake, in teaching order.
 
-    Those that need PyTorch stand in `mha_lib.pitfalls.<assignment>`, by item and slug in a dict `VARIANTS`, and
-    are imported only when they are asked for.
+    Those that need PyTorch, or are made of parts, stand in `mha_lib.pitfalls.<assignment>`, by item and slug in
+    a dict `VARIANTS`, and are imported only when they are asked for.
 
     Args:
         assignment: name of an assignment, for instance `single_head`.

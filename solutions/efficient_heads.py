@@ -1,0 +1,1014 @@
+# ---
+# jupyter:
+#   jupytext: {text_representation: {extension: .py, format_name: percent}}
+#   mha: {assignment: efficient_heads, version: "1.0"}
+# ---
+
+# %% role="author"
+from types import SimpleNamespace
+
+from mha_grader.testing import expect, expect_close, expect_equal, expect_unchanged, part
+
+reference = SimpleNamespace()  # in grading: the instructor's solutions by name
+
+# %% [markdown] id="intro"
+# # Heads that share, remember, and go
+#
+# A model that writes text makes one token at a time, and each new token attends to all earlier ones. Then the
+# mathematics of the heads is cheap, and reading their keys and values from memory is what takes the time. You
+# build the three answers of the field: query heads *share* keys and values, keys and values are *remembered*
+# from token to token, and heads that do little are *taken out*.
+#
+# | | item | what it is | points | minutes |
+# |---|---|---|---|---|
+# | 1 | `grouped_query_attention` | query heads share keys and values | {points grouped_query_attention} | 25 |
+# | 2 | `kv_cache_bytes` | what it takes to remember them | {points kv_cache_bytes} | 10 |
+# | 3 | `CachedAttention` | attention that remembers | {points CachedAttention} | 40 |
+# | 4 | `pruned_attention` | heads that are narrower than the model | {points pruned_attention} | 15 |
+# | 5 | `prune_heads` | taking heads out | {points prune_heads} | 25 |
+#
+# Together {points} points.
+#
+# **How to work.** Put your code in place of the lines `# YOUR CODE HERE` and `raise NotImplementedError()`,
+# keep the names and the parameters, and run the check below. It prints `ok`, or what was expected and what
+# came. If you cannot do an item, go on: no item needs your code of another one. You may add cells of your own.
+#
+# **How it is graded.** By more tests than you see here: other sizes, other numbers, more of each contract.
+# Every item is tested in parts, and each part that passes earns its points. Any code that keeps the contract
+# is right, a loop as well as one line. Use NumPy and nothing else.
+#
+# | letter | meaning | letter | meaning |
+# |---|---|---|---|
+# | `batch` | number of sequences | `d_model` | width of the whole layer |
+# | `n` | number of tokens | `num_heads` | number of query heads |
+# | `t` | tokens of one chunk | `num_kv_heads` | number of key heads, and of value heads |
+# | `m` | tokens so far | `d_k` | width of one head |
+#
+# These rules hold everywhere. Weights are used as `X @ W`. Head i, counted from 0, owns the columns `i*d_k …
+# (i+1)*d_k - 1` of its projection and the same *rows* of `W_O`. No function changes its arguments in place.
+
+# %% role="given" id="imports"
+from collections.abc import Sequence
+
+import numpy as np
+
+# %% role="show" id="imports_for_checks"
+import matplotlib.pyplot as plt
+from checks import check_close, check_number, check_unchanged
+
+# %% [markdown] id="given_text"
+# **Given: what you built before.** You may use all of it, or write your own.
+
+# %% role="given" id="given_pieces"
+from mha_lib.attention import softmax, attention
+from mha_lib.masks import causal_mask
+from mha_lib.heads import head_dim, split_heads, combine_heads
+
+# %% [markdown] id="grouped_query_attention_text"
+# ## 1. `grouped_query_attention`: several query heads share keys and values
+#
+# **Points** {points grouped_query_attention} · **Difficulty** 3 of 5 · **Importance** 5 of 5 · **Minutes** 25 ·
+# **Book** *Efficient heads*, section *Sharing keys and values*
+#
+# In multi-head attention each query head has a key head and a value head to itself. In *grouped-query*
+# attention there are fewer of these, and neighbouring query heads share one. With a single one for all it is
+# called *multi-query* attention.
+#
+# With 6 query heads and 3 key heads, a group has 6 / 3 = 2 query heads:
+#
+# | query head | 0 | 1 | 2 | 3 | 4 | 5 |
+# |---|---|---|---|---|---|---|
+# | uses key head and value head | 0 | 0 | 1 | 1 | 2 | 2 |
+#
+# **Contract** of `grouped_query_attention(X, W_Q, W_K, W_V, W_O, num_heads, num_kv_heads)`
+#
+# * `X` is `(batch, n, d_model)`; `W_Q` and `W_O` are `(d_model, d_model)`.
+# * `W_K` and `W_V` are `(d_model, num_kv_heads * d_k)`, where d_k = d_model / num_heads.
+# * `num_heads` divides `d_model`, and `num_kv_heads` divides `num_heads`. The two may be equal, and
+#   `num_kv_heads` may be 1.
+# * Query head i uses key head and value head `i // (num_heads // num_kv_heads)`. Everything else is as in
+#   multi-head attention: scores are divided by √d_k, there is no mask, and the heads, side by side, go
+#   through `W_O`.
+# * Returns the output `(batch, n, d_model)`.
+#
+# **Worked example.** Four query heads, two key heads, d_k = 1. Features 0 and 1 of a token are its two values;
+# feature 2 makes the keys, feature 3 makes the queries of heads 1 and 3. Heads 0 and 2 ask for nothing.
+#
+# ```python
+# X = np.array([[[4.0, 40.0, np.log(3), 1.0],
+#                [8.0, 80.0, 0.0,       1.0]]])
+# W_Q = np.zeros((4, 4)); W_Q[3, 1] = W_Q[3, 3] = 1.0
+# W_K = np.zeros((4, 2)); W_K[2, 0], W_K[2, 1] = 1.0, -1.0
+# W_V = np.zeros((4, 2)); W_V[0, 0] = W_V[1, 1] = 1.0
+# grouped_query_attention(X, W_Q, W_K, W_V, np.eye(4), num_heads=4, num_kv_heads=2)
+# # [[[6, 5, 60, 70],       head 0: weights 1/2, 1/2 on 4 and 8      head 1: 3/4, 1/4 on 4 and 8
+# #   [6, 5, 60, 70]]]      head 2: weights 1/2, 1/2 on 40 and 80    head 3: 1/4, 3/4 on 40 and 80
+# ```
+#
+# <details><summary>Hint: where the heads are</summary>
+#
+# `split_heads` does not mind how wide its argument is: give it `num_kv_heads` for keys and values. Then you
+# have queries `(batch, num_heads, n, d_k)` and keys `(batch, num_kv_heads, n, d_k)`.
+# </details>
+#
+# <details><summary>Hint: from few heads to many</summary>
+#
+# Compare `np.repeat([0, 1, 2], 2)` with `np.tile([0, 1, 2], 2)`. Which is the row of the table above? Both
+# functions can do it along one axis of an array.
+# </details>
+
+# %% role="solution" item="grouped_query_attention"
+from mha_lib.grouped_query import grouped_query_attention
+
+# %% role="test" item="grouped_query_attention"
+X = np.array([[[4.0, 40.0, np.log(3), 1.0], [8.0, 80.0, 0.0, 1.0]]])  # (batch, n, d_model) = (1, 2, 4)
+W_Q, W_K, W_V = np.zeros((4, 4)), np.zeros((4, 2)), np.zeros((4, 2))
+W_Q[3, 1] = W_Q[3, 3] = 1.0
+W_K[2, 0], W_K[2, 1] = 1.0, -1.0
+W_V[0, 0] = W_V[1, 1] = 1.0
+check_close(
+    "four query heads, two key heads",
+    grouped_query_attention(X, W_Q, W_K, W_V, np.eye(4), 4, 2),
+    [[[6.0, 5.0, 60.0, 70.0], [6.0, 5.0, 60.0, 70.0]]],
+    mistakes={
+        "key heads come in the order 0, 1, 0, 1; neighbours should share one": [[[6.0, 70.0, 6.0, 70.0]] * 2],
+        "all query heads use key head 0": [[[6.0, 5.0, 6.0, 5.0]] * 2],
+        "all query heads use the mean of the key heads": [[[33.0] * 4] * 2],
+    },
+)
+check_close(
+    "the heads go through W_O",
+    grouped_query_attention(X, W_Q, W_K, W_V, np.fliplr(np.eye(4)), 4, 2),
+    [[[70.0, 60.0, 5.0, 6.0], [70.0, 60.0, 5.0, 6.0]]],
+    mistakes={"W_O has no effect": [[[6.0, 5.0, 60.0, 70.0]] * 2]},
+)
+X = np.array([[[np.log(3), 1.0, 4.0, 0.0], [0.0, 1.0, 8.0, 0.0]]])
+W_Q, W_K, W_V = np.zeros((4, 4)), np.zeros((4, 4)), np.zeros((4, 4))
+W_Q[1, 0], W_K[0, 0], W_V[2, 0] = 2.0, 1.0, 1.0
+check_close(
+    "one head with d_k = 4",
+    grouped_query_attention(X, W_Q, W_K, W_V, np.eye(4), 1, 1),
+    [[[5.0, 0.0, 0.0, 0.0], [5.0, 0.0, 0.0, 0.0]]],
+    mistakes={"the scores were not divided by √d_k": [[[4.4, 0.0, 0.0, 0.0]] * 2]},
+)
+check_close(
+    "two query heads and one key head with d_k = 2",
+    grouped_query_attention(
+        np.array([[[1.0, 2.0, 3.0, 4.0]]]), np.eye(4), np.eye(4, 2), np.eye(4, 2), np.eye(4), 2, 1
+    ),
+    [[[1.0, 2.0, 1.0, 2.0]]],
+    mistakes={"single features were repeated, not whole heads": [[[1.0, 1.0, 2.0, 2.0]]]},
+)
+check_unchanged(
+    "grouped_query_attention leaves its arguments alone",
+    lambda *arrays: grouped_query_attention(*arrays, 2, 2),
+    *(X, W_Q, W_K, W_V, np.eye(4)),
+)
+### BEGIN HIDDEN TESTS
+
+
+def decided(rng, batch=1, num_heads=6, num_kv_heads=6, d_k=4):
+    # One-hot tokens. Every query asks for one kind of key: 0 for it and far below 0 for the others, on any
+    # scale. So neither the scale nor W_O, which is the identity, is tested with them.
+    d_model, kinds = num_heads * d_k, np.eye(d_k)
+    X = np.eye(d_model)[rng.integers(d_model, size=(batch, 7))]  # (batch, n, d_model)
+    W_Q = 3000.0 * (kinds[rng.integers(d_k, size=(d_model, num_heads))] - 1.0).reshape(d_model, -1)
+    W_K = kinds[rng.integers(d_k, size=(d_model, num_kv_heads))].reshape(d_model, -1)
+    W_V = rng.normal(size=(d_model, num_kv_heads * d_k))
+    return X, W_Q, W_K, W_V, np.eye(d_model), num_heads, num_kv_heads
+
+
+def expect_output(arguments):
+    expect_close(grouped_query_attention(*arguments), reference.grouped_query_attention(*arguments))
+
+
+@part(
+    points=2,
+    example="grouped_query_attention(np.array([[[1.0, 0.0], [0.0, 1.0]]]), np.eye(2), np.eye(2), "
+    "np.array([[1.0, 2.0], [10.0, 20.0]]), np.eye(2), 2, 2)",
+)
+def as_many_key_heads(rng):
+    "With as many key heads as query heads, it is multi-head attention."
+    expect_output(decided(rng))
+
+
+@part(
+    points=5,
+    example="grouped_query_attention(np.array([[[1.0, 2.0, 3.0, 4.0]]]), np.eye(4), np.eye(4)[:, :2], "
+    "np.eye(4)[:, :2], np.eye(4), 4, 2)",
+)
+def groups(rng):
+    "Neighbouring query heads share a key head and a value head, group by group."
+    expect_output(decided(rng, num_kv_heads=3))
+    expect_output(decided(rng, num_kv_heads=2))
+
+
+@part(
+    points=1,
+    example="grouped_query_attention(np.array([[[1.0, 2.0], [3.0, 4.0]]]), np.eye(2), np.eye(2)[:, :1], "
+    "np.eye(2)[:, :1], np.eye(2), 2, 1)",
+)
+def one_key_head(rng):
+    "With a single key head and value head, all query heads use it."
+    expect_output(decided(rng, num_kv_heads=1))
+
+
+@part(
+    points=1,
+    example="grouped_query_attention(np.array([[[2.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]]), np.eye(4), "
+    "np.eye(4), np.eye(4), np.eye(4), 1, 1)",
+)
+def scale(rng):
+    "The scores are divided by the square root of the width d_k of a head."
+    X, weights = rng.normal(size=(1, 5, 32)), rng.normal(size=(3, 32, 32)) / np.sqrt(32)
+    expect_output((X, *weights, np.eye(32), 2, 2))
+
+
+@part(
+    points=1,
+    example="grouped_query_attention(np.array([[[1.0, 2.0]]]), np.eye(2), np.eye(2), np.eye(2), "
+    "np.array([[0.0, 1.0], [10.0, 0.0]]), 2, 2)",
+)
+def output_projection(rng):
+    "The heads, side by side, are multiplied with W_O."
+    X, W_Q, W_K, W_V, _, *numbers = decided(rng)
+    expect_output((X, W_Q, W_K, W_V, rng.normal(size=(24, 24)), *numbers))
+
+
+@part(
+    points=1,
+    example="grouped_query_attention(np.array([[[1.0, 2.0]], [[3.0, 4.0]]]), np.eye(2), np.eye(2), np.eye(2), "
+    "np.eye(2), 2, 2)",
+)
+def batch(rng):
+    "Each sequence of a batch is treated by itself."
+    expect_output(decided(rng, batch=3))
+
+
+@part(points=1, needs="as_many_key_heads")
+def inputs_unchanged(rng):
+    "The caller's arrays are as they were."
+    grouped_query_attention(*decided(rng))
+    expect_unchanged(grouped_query_attention, "grouped_query_attention")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="kv_cache_bytes_text"
+# ## 2. `kv_cache_bytes`: what it takes to remember
+#
+# **Points** {points kv_cache_bytes} · **Difficulty** 1 of 5 · **Importance** 4 of 5 · **Minutes** 10 ·
+# **Book** *Efficient heads*, section *The cache in bytes*
+#
+# A model that writes keeps the keys and the values of all tokens so far, in every layer: the *KV cache*. For
+# every new token all of it is read. Queries are used once and need not be kept.
+#
+# **Contract** of `kv_cache_bytes(batch, n, num_layers, num_kv_heads, d_k, bytes_per_value=2)`
+#
+# * All arguments are whole numbers and at least 1: sequences, tokens in each, layers, key heads in each layer
+#   (and as many value heads), the width of a head, which is the same for keys and values, and the bytes of
+#   one number: 2 for the 16-bit formats, 4 for float32.
+# * Returns the bytes of all keys and values together, as an `int`.
+#
+# **Worked example.** One sequence of three tokens, two layers, one key head of width 4. Keys: 3·2·1·4 = 24
+# numbers; values: as many. Together 48 numbers of 2 bytes.
+#
+# ```python
+# kv_cache_bytes(1, 3, 2, 1, 4)                       # 96
+# kv_cache_bytes(1, 3, 2, 1, 4, bytes_per_value=4)    # 192
+# ```
+#
+# <details><summary>Hint</summary>
+#
+# Everything multiplies. And how many arrays does a layer keep?
+# </details>
+
+# %% role="solution" item="kv_cache_bytes"
+from mha_lib.kv_cache import kv_cache_bytes
+
+# %% role="test" item="kv_cache_bytes"
+check_number(
+    "kv_cache_bytes(1, 3, 2, 1, 4)",
+    kv_cache_bytes(1, 3, 2, 1, 4),
+    96,
+    mistakes={
+        "one array, one layer, or numbers in place of their bytes were counted": 48,
+        "three arrays were counted, but queries are not kept": 144,
+        "scores between tokens were counted": 72,
+    },
+)
+check_number("four bytes a number", kv_cache_bytes(1, 3, 2, 1, 4, bytes_per_value=4), 192)
+check_number("five sequences", kv_cache_bytes(5, 3, 2, 1, 4), 480)
+check_number("three key heads", kv_cache_bytes(1, 3, 2, 3, 4), 288)
+### BEGIN HIDDEN TESTS
+
+
+def number_of(*sizes):
+    # A float is let through where it is right: the kind of number has a part of its own.
+    result = kv_cache_bytes(*sizes)
+    result = result.item() if isinstance(result, np.ndarray) and result.shape == () else result
+    expect(type(result) in (int, float), "kv_cache_bytes should return a whole number")
+    return result
+
+
+def expect_bytes(*sizes):
+    right = number_of(*sizes) == reference.kv_cache_bytes(*sizes)
+    expect(right, "the number of bytes is not right")
+
+
+def some_sizes(rng):
+    return [int(size) for size in rng.permutation([2, 3, 5, 7, 11])]
+
+
+@part(points=2, example="kv_cache_bytes(2, 3, 5, 7, 11, 2)")
+def values(rng):
+    "Keys and values are counted in each layer, for each sequence, token and key head."
+    for _ in range(3):
+        expect_bytes(*some_sizes(rng), 2)
+
+
+@part(points=1, example="kv_cache_bytes(1, 1, 1, 1, 1)")
+def default_size(rng):
+    "Without bytes_per_value, a number takes two bytes."
+    expect_bytes(*some_sizes(rng))
+
+
+@part(points=1, example="kv_cache_bytes(1, 1, 1, 1, 1, 4)")
+def other_sizes(rng):
+    "With bytes_per_value, a number takes as many bytes as that."
+    expect_bytes(*some_sizes(rng), 4)
+    expect_bytes(*some_sizes(rng), 1)
+
+
+@part(points=1, needs="values", example="kv_cache_bytes(3**9, 3**9, 3**5, 3**5, 3**7)")
+def whole_number(rng):
+    "The result is an int, exact also when it is large."
+    sizes = [3 ** int(power) for power in rng.permutation([9, 9, 5, 5, 7])]
+    expect_equal(kv_cache_bytes(*sizes), reference.kv_cache_bytes(*sizes), what="the number of bytes")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="see_kv_cache_bytes"
+# **Look at it.** Llama 2 70B has 80 layers and 64 query heads of width 128, which share 8 key heads. The cell
+# shows the cache of one sequence for that, and what it would be if none were shared, or one by all. The
+# weights of the model themselves take about 140 GB in 16 bits.
+#
+# What does sharing cost? Ainslie and others (2023, table 1) measured a T5 model with 64 heads. With as many
+# key heads, its average score was 47.2 and its inference time 1.51; with 8 key heads 47.1 and 0.28; with one,
+# 46.6 and 0.24.
+
+# %% role="show" id="print_kv_cache_bytes"
+print("GB of cache:     64 key heads    8 key heads    1 key head")
+for n in (1_000, 4_000, 32_000, 128_000):
+    sizes = [kv_cache_bytes(1, n, 80, num_kv_heads, 128) / 1e9 for num_kv_heads in (64, 8, 1)]
+    print(f"n = {n:7,d} " + " ".join(f"{size:14.2f}" for size in sizes))
+
+# %% [markdown] id="CachedAttention_text"
+# ## 3. `CachedAttention`: attention that remembers
+#
+# **Points** {points CachedAttention} · **Difficulty** 4 of 5 · **Importance** 5 of 5 · **Minutes** 40 ·
+# **Book** *Efficient heads*, section *The cache*
+#
+# Under a causal mask the keys and values of a token never change when later tokens come. So they are computed
+# once and kept. A new token needs its own query, key and value only, and the cache gives it all earlier keys
+# and values.
+#
+# Tokens come in *chunks* of any length: first the whole question, perhaps, and then the answer, token by
+# token.
+#
+# **Contract** of the class `CachedAttention`
+#
+# * `CachedAttention(W_Q, W_K, W_V, W_O, num_heads)`: four `(d_model, d_model)` weights; `num_heads` divides
+#   `d_model`.
+# * `forward(chunk)`: `chunk` is `(batch, t, d_model)`, the next t ≥ 1 tokens of each sequence. Returns
+#   *their* outputs, `(batch, t, d_model)`. Each token attends to itself, to those before it in its chunk, and
+#   to all tokens of all chunks before, and to no later one. So the outputs of all chunks, one after the
+#   other, are those of causal multi-head attention on the whole sequence. Scores are divided by √d_k, and the
+#   heads, side by side, go through `W_O`.
+# * `reset()`: everything that came is forgotten. The next chunk starts new sequences, and there may be more
+#   or fewer of them. Until then the batch size stays the same.
+# * Two objects have nothing to do with each other. `forward` does not change its argument.
+# * It is not graded how you do it, only what comes out: whoever keeps the chunks and computes everything
+#   again is right, if slow.
+#
+# **Worked example.** `W_Q` and `W_K` are 0, so that all scores are 0 and each token takes the mean of the
+# values that it sees. The values are the tokens themselves.
+#
+# ```python
+# layer = CachedAttention(np.zeros((2, 2)), np.zeros((2, 2)), np.eye(2), np.eye(2), num_heads=2)
+# layer.forward(np.array([[[2.0, 0.0], [4.0, 6.0]]]))    # [[[2, 0], [3, 3]]]
+# layer.forward(np.array([[[6.0, 3.0]]]))                # [[[4, 3]]]     (2+4+6)/3, (0+6+3)/3
+# layer.reset()
+# layer.forward(np.array([[[6.0, 3.0]]]))                # [[[6, 3]]]
+# ```
+#
+# <details><summary>Hint: what to keep</summary>
+#
+# Keys and values of all tokens so far, both as `(batch, heads, m, d_k)`. `np.concatenate` joins old and new
+# along the axis of the tokens. What is there before the first chunk?
+# </details>
+#
+# <details><summary>Hint: the mask</summary>
+#
+# There are t queries and m keys, and the queries belong to the *last* t of the m tokens. Have a look at what
+# `causal_mask(2, 5)` gives.
+# </details>
+
+# %% role="solution" item="CachedAttention"
+from mha_lib.kv_cache import CachedAttention
+
+# %% role="test" item="CachedAttention"
+zero, one = np.zeros((2, 2)), np.eye(2)
+tokens = np.array(
+    [[[2.0, 0.0], [4.0, 6.0], [6.0, 3.0], [0.0, 7.0], [8.0, 4.0]]]
+)  # (batch, n, d_model) = (1, 5, 2)
+means = np.array([[[2.0, 0.0], [3.0, 3.0], [4.0, 3.0], [3.0, 4.0], [4.0, 4.0]]])
+layer = CachedAttention(zero, zero, one, one, num_heads=2)
+check_close(
+    "one chunk",
+    layer.forward(tokens),
+    means,
+    mistakes={"tokens see later ones: the mask is missing": [[[4.0, 4.0]] * 5]},
+)
+layer.reset()
+for i in range(5):
+    check_close(
+        f"token by token, token {i}",
+        layer.forward(tokens[:, i : i + 1]),
+        means[:, i : i + 1],
+        mistakes={
+            "nothing is remembered, or the token sees only the first key": tokens[:, i : i + 1],
+            "the token sees only the first key": tokens[:, :1],
+            "only the chunk before is remembered": tokens[:, max(i - 1, 0) : i + 1].mean(
+                axis=1, keepdims=True
+            ),
+        },
+    )
+layer.reset()
+check_close("first chunk of two", layer.forward(tokens[:, :2]), means[:, :2])
+check_close(
+    "second chunk of two",
+    layer.forward(tokens[:, 2:]),
+    means[:, 2:],
+    mistakes={
+        "the chunk's tokens are lined up with the first keys; they are the last": [[[2, 0], [3, 3], [4, 3]]],
+        "tokens of the chunk see later ones: the mask is missing": [[[4.0, 4.0]] * 3],
+        "nothing is remembered": [[[6.0, 3.0], [3.0, 5.0], [14 / 3, 14 / 3]]],
+    },
+)
+pair = np.array([[[np.log(3), 1.0, 4.0, 0.0], [0.0, 1.0, 8.0, 0.0]]])
+W_Q, W_K, W_V = np.zeros((4, 4)), np.zeros((4, 4)), np.zeros((4, 4))
+W_Q[1, 0], W_K[0, 0], W_V[2, 0] = 2.0, 1.0, 1.0
+check_close(
+    "one head with d_k = 4 and a W_O that turns the features round",
+    CachedAttention(W_Q, W_K, W_V, np.fliplr(np.eye(4)), num_heads=1).forward(pair),
+    [[[0.0, 0.0, 0.0, 4.0], [0.0, 0.0, 0.0, 5.0]]],
+    mistakes={
+        "the scores were not divided by √d_k": [[[0.0, 0.0, 0.0, 4.0], [0.0, 0.0, 0.0, 4.4]]],
+        "W_O has no effect": [[[4.0, 0.0, 0.0, 0.0], [5.0, 0.0, 0.0, 0.0]]],
+    },
+)
+two = [CachedAttention(zero, zero, one, one, num_heads=1) for _ in range(2)]
+two[0].forward(tokens)
+check_close("another object", two[1].forward(tokens), means)
+check_unchanged("forward leaves the chunk alone", CachedAttention(one, one, one, one, 1).forward, tokens)
+### BEGIN HIDDEN TESTS
+
+
+def decided(rng, batch=1, n=7, num_heads=3, d_k=4):
+    # One-hot tokens. Every query asks for one kind of key: 0 for it and far below 0 for the others, on any
+    # scale. So neither the scale nor W_O, which is the identity, is tested with them.
+    d_model, kinds = num_heads * d_k, np.eye(d_k)
+    X = np.eye(d_model)[rng.integers(d_model, size=(batch, n))]  # (batch, n, d_model)
+    W_Q = 3000.0 * (kinds[rng.integers(d_k, size=(d_model, num_heads))] - 1.0).reshape(d_model, -1)
+    W_K = kinds[rng.integers(d_k, size=(d_model, num_heads))].reshape(d_model, -1)
+    return X, (W_Q, W_K, rng.normal(size=(d_model, d_model)), np.eye(d_model), num_heads)
+
+
+def expect_outputs(layer, X, weights, *sizes):
+    # The chunks are of these sizes; the reference gets the whole sequence at once.
+    ends = np.cumsum(sizes)
+    chunks = [layer.forward(X[:, end - size : end]) for size, end in zip(sizes, ends, strict=True)]
+    expected = reference.CachedAttention(*weights).forward(X)
+    for number, (chunk, size, end) in enumerate(zip(chunks, sizes, ends, strict=True), start=1):
+        expect_close(chunk, expected[:, end - size : end], what=f"the output for chunk {number}")
+
+
+@part(
+    points=2,
+    example="CachedAttention(np.zeros((1, 1)), np.zeros((1, 1)), np.eye(1), np.eye(1), 1)"
+    ".forward(np.array([[[2.0], [4.0], [9.0]]]))",
+)
+def one_chunk(rng):
+    "The first chunk gets causal multi-head attention."
+    X, weights = decided(rng)
+    expect_outputs(CachedAttention(*weights), X, weights, 7)
+
+
+@part(
+    points=2,
+    example="list(map(CachedAttention(np.zeros((1, 1)), np.zeros((1, 1)), np.eye(1), np.eye(1), 1).forward, "
+    "[np.array([[[2.0]]]), np.array([[[4.0]]]), np.array([[[9.0]]])]))[2]",
+)
+def token_by_token(rng):
+    "Fed one token at a time, it gives what causal attention gives on the whole sequence."
+    X, weights = decided(rng)
+    expect_outputs(CachedAttention(*weights), X, weights, 1, 1, 1, 1, 1, 1, 1)
+
+
+@part(
+    points=3,
+    example="list(map(CachedAttention(np.zeros((1, 1)), np.zeros((1, 1)), np.eye(1), np.eye(1), 1).forward, "
+    "[np.array([[[2.0], [4.0]]]), np.array([[[9.0], [1.0]]])]))[1]",
+)
+def chunks(rng):
+    "Fed chunks of any sizes, it gives what causal attention gives on the whole sequence."
+    X, weights = decided(rng, n=11)
+    expect_outputs(CachedAttention(*weights), X, weights, *rng.permutation([2, 3, 4]), 2)
+    expect_outputs(CachedAttention(*weights), X, weights, 1, 5, *rng.permutation([1, 4]))
+
+
+@part(
+    points=1,
+    example="CachedAttention(np.zeros((1, 1)), np.zeros((1, 1)), np.eye(1), np.eye(1), 1)"
+    ".forward(np.array([[[2.0], [4.0]], [[10.0], [30.0]]]))",
+)
+def batch(rng):
+    "Each sequence of a batch is treated by itself."
+    X, weights = decided(rng, batch=3, n=5)
+    expect_outputs(CachedAttention(*weights), X, weights, 5)
+
+
+@part(
+    points=1,
+    example="CachedAttention(np.eye(4), np.eye(4), np.eye(4), np.eye(4), 1)"
+    ".forward(np.array([[[0.0, 0.0, 0.0, 0.0], [2.0, 0.0, 0.0, 0.0]]]))",
+)
+def scale(rng):
+    "The scores are divided by the square root of the width d_k of a head."
+    X, weights = rng.normal(size=(1, 5, 32)), rng.normal(size=(3, 32, 32)) / np.sqrt(32)
+    weights = (*weights, np.eye(32), 2)
+    expect_outputs(CachedAttention(*weights), X, weights, 5)
+
+
+@part(
+    points=1,
+    example="CachedAttention(np.eye(2), np.eye(2), np.eye(2), np.array([[0.0, 1.0], [10.0, 0.0]]), 2)"
+    ".forward(np.array([[[1.0, 2.0]]]))",
+)
+def output_projection(rng):
+    "The heads, side by side, are multiplied with W_O."
+    X, (W_Q, W_K, W_V, _, num_heads) = decided(rng)
+    weights = (W_Q, W_K, W_V, rng.normal(size=(12, 12)), num_heads)
+    expect_outputs(CachedAttention(*weights), X, weights, 7)
+
+
+@part(points=1, needs="token_by_token")
+def reset(rng):
+    "After a reset nothing is remembered, and another number of sequences may come."
+    X, weights = decided(rng, batch=1)
+    layer = CachedAttention(*weights)
+    layer.forward(X)
+    layer.reset()
+    X, _ = decided(rng, batch=2, n=5)
+    expect_outputs(layer, X, weights, 5)
+
+
+@part(points=1, needs="token_by_token")
+def two_objects(rng):
+    "Two objects that get their tokens in turn do not see each other's."
+    X, weights = decided(rng)
+    Y, other_weights = decided(rng)
+    layer, other = CachedAttention(*weights), CachedAttention(*other_weights)
+    outputs = []
+    for i in range(3):
+        outputs.append(layer.forward(X[:, i : i + 1]))
+        other.forward(Y[:, i : i + 1])
+    expected = reference.CachedAttention(*weights).forward(X)
+    for i, output in enumerate(outputs):
+        expect_close(output, expected[:, i : i + 1], what=f"the output for token {i}")
+
+
+@part(points=1, needs="one_chunk")
+def chunk_unchanged(rng):
+    "The caller's array is as it was."
+    X, weights = decided(rng)
+    forward = CachedAttention(*weights).forward
+    forward(X)
+    expect_unchanged(forward, "forward")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="see_cache"
+# **Look at it.** How many dot products of a query with a key does it take to write n tokens, one at a time?
+# With a cache, token i is compared with i keys. Without one, everything that was there before is computed
+# again for every new token.
+
+# %% role="show" id="plot_cache"
+lengths = np.arange(1, 201)
+with_cache = np.cumsum(lengths)  # token i asks i keys
+without = np.cumsum(lengths * (lengths + 1) // 2)  # all tokens so far ask again
+figure, axes = plt.subplots(figsize=(5.5, 3.2))
+axes.loglog(
+    lengths, without, "s--", markevery=[0, 1, 3, 9, 29, 99, 199], label="everything again for each token"
+)
+axes.loglog(lengths, with_cache, "o-", markevery=[0, 1, 3, 9, 29, 99, 199], label="with a cache")
+axes.set(xlabel="tokens written", ylabel="dot products for each head", title="What a cache saves")
+axes.legend()
+figure.tight_layout()
+plt.show()
+print(f"for 200 tokens, {without[-1] / with_cache[-1]:.0f} times as many")
+
+# %% [markdown] id="pruned_attention_text"
+# ## 4. `pruned_attention`: heads that are narrower than the model
+#
+# **Points** {points pruned_attention} · **Difficulty** 2 of 5 · **Importance** 4 of 5 · **Minutes** 15 ·
+# **Book** *Efficient heads*, section *Taking heads out*
+#
+# If heads are taken out of a layer, the others stay as wide as they were. So the heads that are left, side by
+# side, are narrower than the model: `num_heads * d_k` is no longer `d_model`. (In some models it never was:
+# the heads of Gemma 7B, 16 of width 256, are together wider than its 3,072 features.)
+#
+# **Contract** of `pruned_attention(X, W_Q, W_K, W_V, W_O, num_heads)`
+#
+# * `X` is `(batch, n, d_model)`. `W_Q`, `W_K` and `W_V` are `(d_model, num_heads * d_k)`, and `W_O` is
+#   `(num_heads * d_k, d_model)`.
+# * `num_heads * d_k` may be smaller than `d_model`, equal, or larger. **The width d_k follows from the
+#   weights**, not from `d_model`, and the scores are divided by its square root.
+# * Returns the output `(batch, n, d_model)`. There is no mask.
+#
+# **Worked example.** d_model = 4, and one head of width 2 is left. Its scores are 0, so each token takes the
+# mean of features 0 and 1, and `W_O` puts it into features 2 and 3.
+#
+# ```python
+# X = np.array([[[1.0, 2.0, 9.0, 9.0], [3.0, 4.0, 9.0, 9.0]]])
+# W_V = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [0.0, 0.0]])
+# W_O = np.array([[0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
+# pruned_attention(X, np.zeros((4, 2)), np.zeros((4, 2)), W_V, W_O, num_heads=1)
+# # [[[0, 0, 2, 3],
+# #   [0, 0, 2, 3]]]
+# ```
+#
+# <details><summary>Hint</summary>
+#
+# Write multi-head attention as you would, and then look at every place where a width is computed. Which array
+# knows the right one?
+# </details>
+
+# %% role="solution" item="pruned_attention"
+from mha_lib.pruning import pruned_attention
+
+# %% role="test" item="pruned_attention"
+X = np.array([[[1.0, 2.0, 9.0, 9.0], [3.0, 4.0, 9.0, 9.0]]])  # (batch, n, d_model) = (1, 2, 4)
+W_V = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [0.0, 0.0]])  # (d_model, num_heads * d_k) = (4, 2)
+W_O = np.array([[0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]])  # (2, 4)
+zero = np.zeros((4, 2))
+check_close(
+    "one head of width 2 in a layer of width 4",
+    pruned_attention(X, zero, zero, W_V, W_O, 1),
+    [[[0.0, 0.0, 2.0, 3.0], [0.0, 0.0, 2.0, 3.0]]],
+)
+W_Q, W_K = np.zeros((4, 2)), np.zeros((4, 2))
+W_Q[2, 0], W_K[0, 0] = (
+    np.sqrt(2.0) * np.log(3.0) / 18.0,
+    1.0,
+)  # scores √2·log(3)/2 and 3·√2·log(3)/2, before the scale
+check_close(
+    "the same head with other scores",
+    pruned_attention(X, W_Q, W_K, W_V, W_O, 1),
+    [[[0.0, 0.0, 2.5, 3.5], [0.0, 0.0, 2.5, 3.5]]],
+    mistakes={
+        "the scores were divided by the root of d_model / num_heads, not of d_k": [
+            [[0.0, 0.0, 2.37, 3.37]] * 2
+        ],
+        "the scores were not divided by √d_k": [[[0.0, 0.0, 2.651, 3.651]] * 2],
+    },
+)
+check_close(
+    "three heads of width 1",
+    pruned_attention(
+        np.array([[[1.0, 2.0, 3.0, 4.0], [3.0, 6.0, 9.0, 12.0]]]),
+        *(np.zeros((4, 3)), np.zeros((4, 3)), np.eye(4, 3), np.eye(3, 4), 3),
+    ),
+    [[[2.0, 4.0, 6.0, 0.0], [2.0, 4.0, 6.0, 0.0]]],
+)
+check_unchanged(
+    "pruned_attention leaves its arguments alone",
+    lambda *arrays: pruned_attention(*arrays, 1),
+    *(X, W_Q, W_K, W_V, W_O),
+)
+### BEGIN HIDDEN TESTS
+
+
+def decided(rng, batch=1, d_model=12, num_heads=3, d_k=4):
+    # One-hot tokens. Every query asks for one kind of key: 0 for it and far below 0 for the others, on any
+    # scale. So neither the scale nor W_O, which does next to nothing, is tested with them.
+    kinds = np.eye(d_k)
+    X = np.eye(d_model)[rng.integers(d_model, size=(batch, 7))]  # (batch, n, d_model)
+    W_Q = 3000.0 * (kinds[rng.integers(d_k, size=(d_model, num_heads))] - 1.0).reshape(d_model, -1)
+    W_K = kinds[rng.integers(d_k, size=(d_model, num_heads))].reshape(d_model, -1)
+    W_V = rng.normal(size=(d_model, num_heads * d_k))
+    return X, W_Q, W_K, W_V, np.eye(num_heads * d_k, d_model), num_heads
+
+
+def expect_output(arguments):
+    expect_close(pruned_attention(*arguments), reference.pruned_attention(*arguments))
+
+
+@part(
+    points=2,
+    example="pruned_attention(np.array([[[1.0, 0.0], [0.0, 1.0]]]), np.eye(2), np.eye(2), "
+    "np.array([[1.0, 2.0], [10.0, 20.0]]), np.eye(2), 2)",
+)
+def full_width(rng):
+    "With heads that together are as wide as the model, it is multi-head attention."
+    expect_output(decided(rng))
+
+
+@part(
+    points=2,
+    example="pruned_attention(np.array([[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]]), np.zeros((3, 2)), "
+    "np.zeros((3, 2)), np.eye(3, 2), np.eye(2, 3), 2)",
+)
+def narrower(rng):
+    "Heads that together are narrower than the model keep their own width."
+    expect_output(decided(rng, num_heads=2))
+    expect_output(decided(rng, num_heads=1))
+
+
+@part(
+    points=1,
+    example="pruned_attention(np.array([[[1.0, 2.0], [3.0, 4.0]]]), np.zeros((2, 3)), np.zeros((2, 3)), "
+    "np.ones((2, 3)), np.eye(3, 2), 3)",
+)
+def wider(rng):
+    "Heads may together be wider than the model."
+    expect_output(decided(rng, num_heads=5))
+
+
+@part(
+    points=1,
+    example="pruned_attention(np.array([[[2.0, 0.0, 0.0], [0.0, 0.0, 0.0]]]), np.ones((3, 2)), np.ones((3, 2)), "
+    "np.eye(3, 2), np.eye(2, 3), 1)",
+)
+def scale(rng):
+    "The scores are divided by the square root of the width that the heads have."
+    X, weights = rng.normal(size=(1, 5, 60)), rng.normal(size=(3, 60, 24)) / np.sqrt(30)
+    expect_output((X, *weights, np.eye(24, 60), 3))
+
+
+@part(
+    points=1,
+    example="pruned_attention(np.array([[[1.0, 2.0]]]), np.eye(2), np.eye(2), np.eye(2), "
+    "np.array([[0.0, 1.0], [10.0, 0.0]]), 2)",
+)
+def output_projection(rng):
+    "The heads, side by side, are multiplied with W_O."
+    X, W_Q, W_K, W_V, _, num_heads = decided(rng)
+    expect_output((X, W_Q, W_K, W_V, rng.normal(size=(12, 12)), num_heads))
+
+
+@part(
+    points=1,
+    example="pruned_attention(np.array([[[1.0, 2.0]], [[3.0, 4.0]]]), np.eye(2), np.eye(2), np.eye(2), "
+    "np.eye(2), 2)",
+)
+def batch(rng):
+    "Each sequence of a batch is treated by itself."
+    expect_output(decided(rng, batch=2))
+
+
+@part(points=1, needs="full_width")
+def inputs_unchanged(rng):
+    "The caller's arrays are as they were."
+    pruned_attention(*decided(rng))
+    expect_unchanged(pruned_attention, "pruned_attention")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="prune_heads_text"
+# ## 5. `prune_heads`: taking heads out
+#
+# **Points** {points prune_heads} · **Difficulty** 3 of 5 · **Importance** 4 of 5 · **Minutes** 25 ·
+# **Book** *Efficient heads*, section *Taking heads out*
+#
+# Much of what a trained model can do survives when some of its heads are removed (Michel and others 2019;
+# Voita and others 2019). A head that is only masked still costs time and memory. So its part of the weights is
+# cut out, and smaller weights are left.
+#
+# What belongs to head i? The columns `i*d_k … (i+1)*d_k - 1` of `W_Q`, `W_K` and `W_V`, since these make its
+# queries, keys and values; and the *rows* of `W_O` with the same numbers, since these take its output on.
+#
+# **Contract** of `prune_heads(W_Q, W_K, W_V, W_O, num_heads, heads)`
+#
+# * `W_Q`, `W_K` and `W_V` are `(d_model, num_heads * d_k)`, `W_O` is `(num_heads * d_k, d_model)`. The layer
+#   may have been pruned before: d_k follows from the weights.
+# * `heads` is a list of the heads to remove, as whole numbers from 0 to `num_heads` − 1. They are distinct and
+#   in any order. The list may be empty, but never names all heads.
+# * Returns five things: `(W_Q, W_K, W_V, W_O, new_num_heads)`, four smaller arrays of the shapes above and the
+#   number of heads that are left, an `int`. Attention with them gives what the full layer gives without those
+#   heads. The heads that are left may stand in any order, the same in all four arrays.
+#
+# **Worked example.** Two heads of width 2 in a layer with d_model = 1; head 0 goes.
+#
+# ```python
+# W = np.array([[1.0, 2.0, 3.0, 4.0]])
+# prune_heads(W, 10 * W, 100 * W, W.T, num_heads=2, heads=[0])
+# # W_Q: [[3, 4]]    W_K: [[30, 40]]    W_V: [[300, 400]]    W_O: [[3],      new_num_heads: 1
+# #                                                                [4]]
+# ```
+#
+# <details><summary>Hint: all at once</summary>
+#
+# If you remove head 0 first, what was head 3 is head 2 from then on. So first find out which columns stay, and
+# then take them all at once.
+# </details>
+#
+# <details><summary>Hint: which columns</summary>
+#
+# A list of numbers or a boolean array picks columns: `W[:, columns]`. `np.repeat([True, False], 3)` gives three
+# times `True` and three times `False`.
+# </details>
+
+# %% role="solution" item="prune_heads"
+from mha_lib.pruning import prune_heads
+
+# %% role="test" item="prune_heads"
+W = np.arange(1.0, 9.0).reshape(1, 8)  # (d_model, num_heads * d_k) = (1, 8): four heads of width 2
+pruned = prune_heads(W, 10 * W, 100 * W, W.T, 4, [1])
+check_close(
+    "W_Q without head 1",
+    pruned[0],
+    [[1.0, 2.0, 5.0, 6.0, 7.0, 8.0]],
+    mistakes={
+        "the heads are counted from 1, but they should be from 0": [[3.0, 4.0, 5.0, 6.0, 7.0, 8.0]],
+        "the columns of a head stand side by side": [[1.0, 3.0, 4.0, 5.0, 7.0, 8.0]],
+    },
+)
+check_close("W_V without head 1", pruned[2], [[100.0, 200.0, 500.0, 600.0, 700.0, 800.0]])
+check_close("W_O without head 1", pruned[3], [[1.0], [2.0], [5.0], [6.0], [7.0], [8.0]])
+check_number(
+    "number of heads that are left",
+    pruned[4],
+    3,
+    mistakes={"it is the number from before": 4, "it is the number of heads that are gone": 1},
+)
+check_close(
+    "W_K without heads 0 and 2",
+    prune_heads(W, 10 * W, 100 * W, W.T, 4, [0, 2])[1],
+    [[30.0, 40.0, 70.0, 80.0]],
+    mistakes={
+        "after the first head was removed, the numbers of the others have moved": [[30.0, 40.0, 50.0, 60.0]],
+        "only the first one of the list was removed": [[30.0, 40.0, 50.0, 60.0, 70.0, 80.0]],
+    },
+)
+check_close("W_Q without any change", prune_heads(W, W, W, W.T, 4, [])[0], W)
+check_unchanged(
+    "prune_heads leaves its arguments alone", lambda *arrays: prune_heads(*arrays, 4, [1, 3]), W, W, W, W.T
+)
+### BEGIN HIDDEN TESTS
+
+
+def some_layer(rng, d_model=15, num_heads=5, d_k=3):
+    into, out = (d_model, num_heads * d_k), (num_heads * d_k, d_model)
+    return [rng.normal(size=shape) / np.sqrt(d_model) for shape in (into, into, into, out)]
+
+
+def five_of(result):
+    five = isinstance(result, tuple | list) and len(result) == 5
+    expect(five, "prune_heads should return five values, (W_Q, W_K, W_V, W_O, new_num_heads)")
+    return result[:4], result[4]
+
+
+def expect_pruned(rng, weights, num_heads, heads):
+    # The forward pass decides, so that the heads that are left may be in any order. How many there are is
+    # read from the weights: the number that is returned has a part of its own.
+    smaller, _ = five_of(prune_heads(*weights, num_heads, heads))
+    names = ("W_Q", "W_K", "W_V", "W_O")
+    for name, W in zip(names, smaller, strict=True):
+        expect(isinstance(W, np.ndarray) and W.ndim == 2, f"{name} should be an array with two axes")
+        expect(W.dtype.kind == "f" and np.isfinite(W).all(), f"{name} should hold finite numbers")
+    d_model, d_k = len(weights[0]), weights[0].shape[1] // num_heads
+    rows, width = smaller[0].shape
+    whole = rows == d_model and width >= d_k and width % d_k == 0
+    expect(
+        whole, f"W_Q has shape {smaller[0].shape}: it should hold all rows, and whole heads of width {d_k}"
+    )
+    for name, W, shape in zip(names[1:], smaller[1:], [(rows, width)] * 2 + [(width, rows)], strict=True):
+        expect(W.shape == shape, f"{name} should have shape {shape} to fit W_Q, but it has shape {W.shape}")
+    X = rng.normal(size=(2, 7, d_model))
+    silent = np.repeat(np.isin(np.arange(num_heads), heads), d_k)
+    W_O = np.where(silent[:, None], 0.0, weights[3])
+    expected = reference.pruned_attention(X, *weights[:3], W_O, num_heads)
+    got = reference.pruned_attention(X, *smaller, width // d_k)
+    expect_close(got, expected, what="attention with your weights")
+
+
+@part(
+    points=2,
+    example="prune_heads(np.array([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]), np.ones((1, 6)), np.ones((1, 6)), "
+    "np.ones((6, 1)), 3, [2])",
+)
+def one_head(rng):
+    "Without one of its heads, the layer gives what the others give."
+    expect_pruned(rng, some_layer(rng), 5, [int(rng.integers(2, 5))])
+
+
+@part(
+    points=2,
+    example="prune_heads(np.array([[1.0, 2.0, 3.0, 4.0]]), np.ones((1, 4)), np.ones((1, 4)), np.ones((4, 1)), "
+    "4, [0, 2])",
+)
+def several_heads(rng):
+    "Several heads can go at once, in whatever order they are listed."
+    heads = [int(head) for head in rng.permutation([1, 2, 3, 4])[:2]]
+    expect_pruned(rng, some_layer(rng), 5, sorted(heads))
+    expect_pruned(rng, some_layer(rng), 5, sorted(heads, reverse=True))
+    expect_pruned(rng, some_layer(rng), 5, [3, 0, 4])
+
+
+@part(
+    points=1,
+    example="prune_heads(np.array([[1.0, 2.0]]), np.ones((1, 2)), np.ones((1, 2)), np.ones((2, 1)), 2, [])",
+)
+def no_head(rng):
+    "With an empty list, the layer stays as it is."
+    expect_pruned(rng, some_layer(rng), 5, [])
+
+
+@part(
+    points=1,
+    example="prune_heads(np.arange(18.0).reshape(3, 6), np.ones((3, 6)), np.ones((3, 6)), np.ones((6, 3)), "
+    "3, [1])",
+)
+def pruned_before(rng):
+    "A layer whose heads are narrower than the model can be pruned as well."
+    expect_pruned(rng, some_layer(rng, d_model=16, num_heads=4), 4, [2])
+
+
+@part(points=1, needs="one_head")
+def smaller(rng):
+    "The weights are smaller by what the removed heads owned."
+    weights, _ = five_of(prune_heads(*some_layer(rng), 5, [1, 3]))
+    shapes = [W.shape if isinstance(W, np.ndarray) else None for W in weights]
+    expected = [(15, 9)] * 3 + [(9, 15)]
+    expect(shapes == expected, f"the shapes should be {expected}, but they are {shapes}")
+
+
+@part(points=1, needs="one_head")
+def number_of_heads(rng):
+    "The fifth value is how many heads are left."
+    _, left = five_of(prune_heads(*some_layer(rng), 5, [4, 1]))
+    expect_equal(left, 3, what="the number of heads")
+
+
+@part(points=1, needs="one_head")
+def inputs_unchanged(rng):
+    "The caller's arrays and list are as they were."
+    prune_heads(*some_layer(rng), 5, [3, 1])
+    expect_unchanged(prune_heads, "prune_heads")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="see_pruning"
+# **Look at it.** A layer with eight heads, each with rows of `W_O` that are two thirds as large as those of the
+# head before. Heads are removed one after the other, the least important first, or the most important first.
+# The plot shows how far the output moves. In the next assignment you do the same with heads of a real model,
+# and measure their importance yourself.
+
+# %% role="show" id="plot_pruning"
+rng = np.random.default_rng(0)
+num_heads, d_k, d_model = 8, 4, 32
+layer = [rng.normal(size=(d_model, d_model)) / np.sqrt(d_model) for _ in range(4)]
+layer[3] *= np.repeat((2 / 3) ** np.arange(num_heads), d_k)[:, None]  # head 0 counts most
+X = rng.normal(size=(4, 12, d_model))
+full = pruned_attention(X, *layer, num_heads)
+
+
+def change(heads):
+    """How far the output moves, relative to its size."""
+    return np.linalg.norm(
+        pruned_attention(X, *prune_heads(*layer, num_heads, heads)) - full
+    ) / np.linalg.norm(full)
+
+
+figure, axes = plt.subplots(figsize=(5.5, 3.2))
+for label, marker, order in [
+    ("most important first", "s--", list(range(8))),
+    ("least important first", "o-", list(range(7, -1, -1))),
+]:
+    axes.plot(range(8), [change(order[:count]) for count in range(8)], marker, label=label)
+axes.set(xlabel="heads removed, of 8", ylabel="relative change of the output", title="Which heads go matters")
+axes.legend()
+figure.tight_layout()
+plt.show()
+
+# %% [markdown] id="hand_in"
+# ## Before you hand in
+#
+# Choose *Restart kernel and run all cells*, look through the checks once more, save, and hand in this one
+# file. Keep its name.
