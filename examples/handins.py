@@ -122,7 +122,7 @@ while True:
     except BaseException:
         pass
 """
-CRASH = "import os\n\ndef attention(Q, K, V, mask=None):\n    os._exit(0)\n"
+CRASH = "import os\n\ndef padding_mask(lengths, max_len):\n    os._exit(0)\n"
 MEMORY = "def padding_mask(lengths, max_len):\n    return np.ones((10**6, 10**6, max_len)) > 0\n"
 
 # --- hostile: tricks on tests that run in the student's own kernel, where most of them give full marks ----------
@@ -323,7 +323,7 @@ HANDINS: Mapping[str, Mapping[str, HandIn]] = {
             cells={"decoder_mask": CATCHES_ALL},
             lost={"decoder_mask": ALL},
         ),
-        "s09": HandIn("ends its own process", cells={"attention": CRASH}, lost={"attention": ALL}),
+        "s09": HandIn("ends its own process", cells={"padding_mask": CRASH}, lost={"padding_mask": ALL}),
         "s10": HandIn("asks for 8 TB of memory", cells={"padding_mask": MEMORY}, lost={"padding_mask": ALL}),
         "s11": HandIn("right, but warns and writes to stderr", cells={"softmax": WARNS}),
         # malformed

@@ -131,6 +131,10 @@ def _students(submitted: Path, assignment: str, only: str | None) -> list[str]:
         raise CourseError(f"there is no folder of student {only!r} in {submitted}")
     students = sorted(path.parent.name for path in submitted.glob(f"*/{assignment}") if path.is_dir())
     students = [student for student in students if only in (None, student)]
+    for student in students:
+        if not gradebook.is_student_id(student):
+            print(f"mha-grade: left out, since no student's id looks like this: {student!r}", file=sys.stderr)
+    students = [student for student in students if gradebook.is_student_id(student)]
     if not students:
         raise CourseError(
             f"there is nothing to grade: no {submitted}/<student>/{assignment}/{assignment}.ipynb"

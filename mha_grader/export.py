@@ -80,5 +80,7 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cell(value: Any) -> Any:
-    """A cell that no spreadsheet takes for a formula."""
+    """A cell that no spreadsheet takes for a formula; numbers without the dust of adding up."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value

@@ -38,6 +38,11 @@ class Entry:
         return sum(map(self.item_score, record.items)) - self.penalty
 
 
+def is_student_id(name: str) -> bool:
+    """Whether a folder's name can be a student's id: nbgrader cannot read names of several lines."""
+    return name.isprintable() and not name.startswith(".")
+
+
 def course_directory(course: Course, **traits: Any) -> Any:
     """nbgrader's view of the course, as nbgrader_config.py has it."""
     from nbgrader.coursedir import CourseDirectory

@@ -125,7 +125,8 @@ class GradingExporter(NotebookExporter):
         folders = list(converter.assignments)
         if not isinstance(converter, EnterScores):
             submitted = (theirs.submitted_directory, theirs.student_id, theirs.assignment_id)
-            folders = [path for path in glob.glob(theirs.format_path(*submitted)) if os.path.isdir(path)]
+            found = sorted(glob.glob(theirs.format_path(*submitted)))
+            folders = [folder for folder in found if os.path.isdir(folder) and folder.isprintable()]
         converter.assignments = {
             folder: [os.path.join(folder, f"{self.assignment.name}.ipynb")] for folder in folders
         }
