@@ -314,7 +314,7 @@ PITFALLS = (
         reason="You set the heads' weights to zero, but the point of pruning is that they are not stored and not "
         "computed.",
         fix="Return smaller arrays, without those columns and rows.",
-        passes=("the layer's output",),
+        passes=("layer's output",),
         variants={PRUNE: prune_zeroed_not_removed},
     ),
 )

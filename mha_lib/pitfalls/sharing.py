@@ -556,7 +556,7 @@ PITFALLS = (
     ),
     Pitfall(
         slug="cache-bytes-of-one-head",
-        title="One head counted",
+        title="One key head counted",
         symptom="Too small, by a factor of the number of key heads, which then seems not to matter.",
         reason="You count one head, but each key head and value head is stored.",
         fix="Multiply by `num_kv_heads`.",
