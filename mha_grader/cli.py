@@ -116,8 +116,10 @@ def _grade(arguments: argparse.Namespace) -> int:
     probe()
     gradebook.check(gradebook.course_directory(course).db_url, assignment)
     records = _grade_all(course, assignment, submitted, students, arguments.force)
-    gradebook.enter(course, assignment, submitted, records, force=arguments.force)
-    _print_scores(records)
+    try:
+        gradebook.enter(course, assignment, submitted, records, force=arguments.force)
+    finally:
+        _print_scores(records)
     return 0
 
 
@@ -184,7 +186,8 @@ def _feedback(arguments: argparse.Namespace) -> int:
     course = Course.find(arguments.course)
     assignment = assignments.load(course.root, arguments.assignment)
     records = _graded(course, assignment.name, arguments.student)
-    pages = feedback.write(course, assignment, records, gradebook.read(course, assignment.name))
+    entries = gradebook.read(course, assignment.name, arguments.student)
+    pages = feedback.write(course, assignment, records, entries)
     print(f"{len(pages)} written: {course.root}/feedback/<student>/{assignment.name}/{assignment.name}.html")
     return 0
 

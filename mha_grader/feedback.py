@@ -157,7 +157,7 @@ def page_of(course: Course, assignment: str, student: str) -> str:
         raise CourseError(
             f"the hand-in of {student!r} has not been graded: run `mha-grade grade {assignment}`"
         )
-    entry = gradebook.read(course, assignment).get(student, Entry())
+    entry = gradebook.read(course, assignment, student).get(student, Entry())
     return page(assignments.load(course.root, assignment), student, record, entry)
 
 
@@ -174,9 +174,14 @@ def write(
     """
     paths = []
     for student, record in records.items():
-        path = course.root / "feedback" / student / assignment.name / f"{assignment.name}.html"
-        path.parent.mkdir(parents=True, exist_ok=True)
+        folder = course.root / "feedback" / student / assignment.name
+        folder.mkdir(parents=True, exist_ok=True)
         text = page(assignment, student, record, entries.get(student, Entry()))
+        path = folder / f"{assignment.name}.html"
         path.write_text(text, encoding="utf-8", newline="\n")
         paths.append(path)
+        for name in ("timestamp.txt", "submission_secret.txt"):  # the exchange asks for them
+            graded = course.root / "autograded" / student / assignment.name / name
+            if graded.exists():
+                (folder / name).write_bytes(graded.read_bytes())
     return paths

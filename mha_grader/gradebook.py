@@ -167,8 +167,17 @@ def _run_nbgrader(course: Course, coursedir: Any, students: Sequence[str]) -> No
             raise CourseError(str(error)) from None
 
 
-def read(course: Course, assignment: str) -> dict[str, Entry]:
-    """What the gradebook has on the hand-ins for an assignment, by student; empty if there is no gradebook."""
+def read(course: Course, assignment: str, student: str | None = None) -> dict[str, Entry]:
+    """What the gradebook has on the hand-ins for an assignment, by student.
+
+    Args:
+        course: the course.
+        assignment: the assignment's name.
+        student: only this student's.
+
+    Returns:
+        Empty if there is no gradebook, or it does not know the assignment.
+    """
     from nbgrader.api import Gradebook, MissingEntry
 
     db_url = course_directory(course).db_url
@@ -179,7 +188,7 @@ def read(course: Course, assignment: str) -> dict[str, Entry]:
             submissions = book.find_assignment(assignment).submissions
         except MissingEntry:
             return {}
-        return {submission.student_id: _entry(submission) for submission in submissions}
+        return {each.student_id: _entry(each) for each in submissions if student in (None, each.student_id)}
 
 
 def _entry(submission: Any) -> Entry:

@@ -126,7 +126,11 @@ class GradingExporter(NotebookExporter):
         if not isinstance(converter, EnterScores):
             submitted = (theirs.submitted_directory, theirs.student_id, theirs.assignment_id)
             found = sorted(glob.glob(theirs.format_path(*submitted)))
-            folders = [folder for folder in found if os.path.isdir(folder) and folder.isprintable()]
+            folders = [
+                folder
+                for folder in found
+                if os.path.isdir(folder) and gradebook.is_student_id(Path(folder).parent.name)
+            ]
         converter.assignments = {
             folder: [os.path.join(folder, f"{self.assignment.name}.ipynb")] for folder in folders
         }

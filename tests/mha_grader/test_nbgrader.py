@@ -282,6 +282,23 @@ def test_nbgraders_own_feedback_is_our_page(course):
     assert SECRET_WORD not in theirs
 
 
+def test_feedback_goes_out_through_the_exchange(course, tmp_path):
+    folder = hand_in(course, "ann")
+    (folder / "timestamp.txt").write_text("2026-03-02 00:00:10 UTC")
+    (folder / "submission_secret.txt").write_text("of ann")
+    assert run(course, "grade", NAME) == 0
+    assert run(course, "feedback", NAME) == 0
+    config = gradebook.course_directory(Course(course)).config
+    config.Exchange.root = str(tmp_path / "exchange")
+    (tmp_path / "exchange").mkdir(mode=0o777)
+    (tmp_path / "exchange").chmod(0o777)
+    coursedir = gradebook.course_directory(Course(course), course_id="course")
+    result = NbGraderAPI(coursedir, config=config).release_feedback(NAME, "ann")
+    assert result["success"], result
+    (out,) = (tmp_path / "exchange").glob("course/feedback/*.html")
+    assert out.read_text() == (course / "feedback" / "ann" / NAME / f"{NAME}.html").read_text()
+
+
 # --- what is missing is named -----------------------------------------------------------------------------
 
 
