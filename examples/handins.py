@@ -270,7 +270,7 @@ def _odd_files(folder: Path, notebook: bytes) -> None:
     (folder / f"{folder.name}.ipynb").write_bytes(notebook)
     (folder / "timestamp.txt").write_text("the day before yesterday\n")
     (folder / "secret.txt").symlink_to("../../../.course_secret")
-    (folder / "root").symlink_to("/")
+    (folder / "answers").symlink_to("../../../solutions")  # a link to a folder, but not to one without end
     os.mkfifo(folder / "data.csv")
 
 
