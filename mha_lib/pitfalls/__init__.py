@@ -9,7 +9,18 @@ import importlib.util
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mha_lib.pitfalls import attention, counting, heads, mask, projections, pruning, scale, sharing, softmax
+from mha_lib.pitfalls import (
+    attention,
+    counting,
+    heads,
+    mask,
+    modules,
+    projections,
+    pruning,
+    scale,
+    sharing,
+    softmax,
+)
 from mha_lib.pitfalls.pitfall import WEAK_CHECKS, Pitfall
 from mha_lib.same_items import original
 
@@ -23,6 +34,7 @@ FAMILIES: Mapping[str, tuple[Pitfall, ...]] = {
     "mask": mask.PITFALLS,
     "projections": projections.PITFALLS,
     "heads": heads.PITFALLS,
+    "modules": modules.PITFALLS,
     "counting": counting.PITFALLS,
     "sharing": sharing.PITFALLS,
     "pruning": pruning.PITFALLS,

@@ -1,7 +1,7 @@
 """What the bank stores about one mistake."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -16,7 +16,8 @@ class Pitfall:
         reason: one sentence to the student that says why it is wrong.
         fix: one sentence that says what to do.
         passes: the weak checks, by name in `WEAK_CHECKS`, that every variant passes: why it goes unnoticed.
-        variants: "assignment.item" to a function with the item's signature that makes the mistake.
+        variants: "assignment.item" to a function with the item's signature that makes the mistake. Code that
+            needs PyTorch stands elsewhere, see `mha_lib.pitfalls.variants`.
     """
 
     slug: str
@@ -25,7 +26,7 @@ class Pitfall:
     reason: str
     fix: str
     passes: tuple[str, ...]
-    variants: Mapping[str, Callable[..., Any]]
+    variants: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
 
 # Checks that are too weak to show that code is right, and what each of them looks at.

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from mha_lib import attention, masks
-from mha_lib.pitfalls import BANK, FAMILIES, WEAK_CHECKS, variants
+from mha_lib.pitfalls import BANK, FAMILIES, WEAK_CHECKS, batched_torch, variants
 
 REFERENCE = {
     "single_head.softmax": attention.softmax,
@@ -24,6 +24,9 @@ REFERENCE = {
 }
 VARIANTS = {item: variants(*item.split(".")) for item in REFERENCE}
 EVERY_VARIANT = [(item, slug) for item, found in VARIANTS.items() for slug in found]
+
+# Mistakes whose code needs PyTorch. The kill table tests it: it must lose points and be told from all others.
+IN_TORCH = {slug for module in (batched_torch,) for found in module.VARIANTS.values() for slug in found}
 
 # Pairs of variants of one item that no allowed input tells apart by more than the tolerance.
 SAME = {
@@ -326,7 +329,7 @@ def test_an_entry_is_complete(slug):
     assert pitfall.symptom.endswith(".")
     assert set(pitfall.passes) <= WEAK_CHECKS.keys()
     assert len(set(pitfall.passes)) == len(pitfall.passes)
-    assert pitfall.variants
+    assert pitfall.variants or slug in IN_TORCH
     for sentence in (pitfall.reason, pitfall.fix):
         assert re.fullmatch(r"[A-Z`](?:[^.]|\.(?=\S))*\.", sentence), "one sentence"
 
@@ -335,6 +338,10 @@ def test_no_two_entries_share_a_slug_or_a_title():
     entries = [pitfall for family in FAMILIES.values() for pitfall in family]
     assert [pitfall.slug for pitfall in entries] == list(BANK)
     assert len({pitfall.title for pitfall in entries}) == len(entries)
+
+
+def test_the_words_for_what_is_coded_in_torch_are_in_the_bank():
+    assert BANK.keys() >= IN_TORCH
 
 
 def test_variants_of_an_unknown_item_are_none():
