@@ -128,7 +128,7 @@ def test_the_code_is_shown_as_graded_with_a_line_for_each_line(assignment):
     assert lines == ["a", "", "  b &lt; c"]
 
 
-def test_notes_of_the_hand_in_and_of_an_item_are_sentences(assignment):
+def test_notes_of_the_hand_in_and_of_an_item_are_told(assignment):
     text = read(
         assignment,
         record(
@@ -136,7 +136,7 @@ def test_notes_of_the_hand_in_and_of_an_item_are_sentences(assignment):
         ),
     ).text
     assert "About your hand-in It was renamed." in text
-    assert "Two cells." in text
+    assert "Please note: two cells." in text
 
 
 @pytest.mark.parametrize("status", ["missing", "not-json", "not-a-notebook", "too-large", "unreadable"])
