@@ -7,6 +7,7 @@ changed. If several do, the steps of the item's other parts tell them apart, the
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,26 +30,24 @@ def recognise(item: str, verdicts: Sequence[Verdict], variants: Mapping[str, Any
         variants: wrong functions or classes of this item by slug.
     """
     judged = [verdict for verdict in verdicts if verdict.steps]
-    likeness = {
-        verdict.part.name: {
-            slug: degree
-            for slug, variant in variants.items()
-            if (degree := compare(item, variant, verdict.steps)) is not None
-        }
-        for verdict in judged
-    }
+
+    @functools.cache
+    def likeness(part: int, slug: str) -> int | None:
+        return compare(item, variants[slug], judged[part].steps)
+
+    def agreement(slug: str) -> tuple[int, int]:
+        alike = [degree for part in range(len(judged)) if (degree := likeness(part, slug)) is not None]
+        return len(alike), sum(alike)
+
     found: dict[str, str] = {}
-    for verdict in judged:
-        candidates = likeness[verdict.part.name]
-        if verdict.status in ("pass", "not-run") or not candidates:
+    for part, verdict in enumerate(judged):
+        if verdict.status in ("pass", "not-run"):
             continue
-        parts = [likeness[other.part.name] for other in judged]
-        agreement = {
-            slug: (sum(slug in part for part in parts), sum(part.get(slug, 0) for part in parts))
-            for slug in candidates
-        }
-        best = max(agreement.values())
-        found[verdict.part.name] = next(slug for slug in variants if agreement.get(slug) == best)
+        candidates = [slug for slug in variants if likeness(part, slug) is not None]
+        if len(candidates) > 1:  # the first in the bank's order, if several agree equally well
+            candidates = [max(candidates, key=agreement)]
+        if candidates:
+            found[verdict.part.name] = candidates[0]
     return found
 
 

@@ -28,6 +28,7 @@ MAX_NAME = 80
 
 INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 NUMPY_DTYPES = frozenset([*INTEGERS, "bool", "float16", "float32", "float64"])
+NAMES = {np.dtype(name): name for name in NUMPY_DTYPES}  # NumPy works a dtype's name out anew each time
 # NumPy has no bfloat16: such a tensor travels as its bits.
 TORCH_BITS = {"bfloat16": "int16"}
 
@@ -78,11 +79,12 @@ def encode(value: Any, buffers: list[bytes], depth: int = 0) -> Any:
 
 
 def _encode_array(array: np.ndarray, buffers: list[bytes], tag: str, dtype: str | None = None) -> Any:
-    if array.dtype.name not in NUMPY_DTYPES:
-        return {"o": f"array of dtype {array.dtype.name}"[:MAX_NAME]}
+    name = NAMES.get(array.dtype) or array.dtype.name
+    if name not in NUMPY_DTYPES:
+        return {"o": f"array of dtype {name}"[:MAX_NAME]}
     array = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False)).reshape(array.shape)
     buffers.append(array.tobytes())
-    return {tag: [dtype or array.dtype.name, list(array.shape)]}
+    return {tag: [dtype or name, list(array.shape)]}
 
 
 def _encode_tensor(torch: Any, tensor: Any, buffers: list[bytes]) -> Any:
