@@ -119,14 +119,17 @@ def enter(
         for student, record in records.items()
     }
     log = course.grades(assignment.name) / ".entered"
-    entered = json.loads(log.read_text()) if log.exists() and not force else {}
+    entered = json.loads(log.read_text()) if log.exists() else {}
     autograded = course.root / coursedir.autograded_directory
-    unchanged = {
+    students = [
         student
-        for student in entered.keys() & keys.keys() & due.keys()
-        if entered[student] == keys[student] and (autograded / student / assignment.name).exists()
-    }
-    _run_nbgrader(course, coursedir, [student for student in keys if student not in unchanged])
+        for student, key in keys.items()
+        if force
+        or entered.get(student) != key
+        or student not in due
+        or not (autograded / student / assignment.name).exists()
+    ]
+    _run_nbgrader(course, coursedir, students)
     log.write_text(json.dumps(entered | keys))
 
 

@@ -236,6 +236,7 @@ def test_scores_and_comments_of_people_survive_and_reach_the_student(course):
     for student in ("ann", "bob"):
         change_by_hand(course, student)
     hand_in(course, "bob", double=DOUBLE)
+    assert run(course, "grade", NAME, "--student", "bob", "--force") == 0
     assert run(course, "grade", NAME) == 0
     with database(course) as book:
         ann, bob = (book.find_grade("test_double", NAME, NAME, student) for student in ("ann", "bob"))
