@@ -28,7 +28,7 @@ check-browser:
 $(READY): pyproject.toml constraints.txt | check-machine
 	@echo "== installing into $(VENV) (some minutes the first time)"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[student,book,grade,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[student,book,grade,heads,dev]'
 	@touch $@
 
 course: check-machine $(READY)  ## install, build the book, generate the exercises, grade the example hand-ins

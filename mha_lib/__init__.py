@@ -11,6 +11,9 @@ Every piece that the course builds, under the name that the course gives it:
 `mha_lib.grouped_query`    query heads that share heads of keys and values
 `mha_lib.kv_cache`         causal attention that remembers keys and values, and the bytes that this takes
 `mha_lib.pruning`          heads taken out of a layer, and attention of the width that is left
+`mha_lib.real_heads`       the attention of a trained model, and what its heads do
+`mha_lib.minilm`           the small trained model itself, and a stored sample of it
+`mha_lib.minilm_sample`    how the sample was made
 `mha_lib.torch_attention`  the same as PyTorch modules (needs torch)
 `mha_lib.transformer`      the block that Transformers are stacked of, in PyTorch (needs torch)
 `mha_lib.pitfalls`         the known mistakes, each as code that is wrong in exactly one way

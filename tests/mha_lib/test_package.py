@@ -37,7 +37,8 @@ def test_the_numpy_modules_do_not_load_torch():
 @pytest.mark.parametrize("name", ["mha_lib", *NUMPY_MODULES, *sorted(NEEDS_TORCH - STYLES)])
 def test_a_module_needs_only_numpy_torch_and_the_standard_library(name):
     roots = {imported.split(".")[0] for imported in imported_by(name)}
-    assert roots <= {"mha_lib", "numpy", "torch", *sys.stdlib_module_names}
+    readers = {"safetensors", "tokenizers"} if name == "mha_lib.minilm" else set()  # of the real model
+    assert roots <= {"mha_lib", "numpy", "torch", *sys.stdlib_module_names} | readers
 
 
 @pytest.mark.parametrize("name", MODULES)
