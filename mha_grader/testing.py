@@ -125,7 +125,8 @@ def checker_parts(check: Any, item: str, *, right: float, each: float) -> list[P
     """Parts that judge a student's checker by the right styles and the known mistakes of an item.
 
     The checker meets them in a secret order, all mixed, so that it can go by nothing but what they do. The
-    first part is that it accepts every right style; on it rests one part for each mistake: that it is caught.
+    first part is that it accepts every right style, and some mistake is caught at all; on it rests one part
+    for each mistake: that it is caught.
 
     Args:
         check: the checker.
@@ -136,7 +137,7 @@ def checker_parts(check: Any, item: str, *, right: float, each: float) -> list[P
     judged: dict[str, dict[str, Any]] = {}
 
     def accepts_what_is_right(rng: np.random.Generator) -> None:
-        """Every right way of writing the function is accepted."""
+        """Every right way of writing the function is accepted, and not everything."""
         specs = candidates.right(item) + candidates.wrong(item)
         for spec in rng.permutation(specs).tolist():
             judged[spec] = check.check(spec)
@@ -146,6 +147,8 @@ def checker_parts(check: Any, item: str, *, right: float, each: float) -> list[P
                 f"your check rejects {len(refused)} of {len(candidates.right(item))} right ways of writing it, for "
                 f"instance the one called “{refused[0]}”"
             )
+        if all(judged[spec]["accepted"] for spec in candidates.wrong(item)):
+            raise Mismatch("your check accepts everything")
 
     def catches(spec: str) -> Callable[[np.random.Generator], None]:
         def caught(rng: np.random.Generator) -> None:
