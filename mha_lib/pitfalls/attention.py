@@ -1,4 +1,7 @@
-"""Mistakes in how queries, keys, values and weights are put together, and in what is returned."""
+"""Mistakes in how queries, keys, values and weights are put together, and in what is returned.
+
+In self-attention no input tells `scores-transposed` from `queries-and-keys-swapped`, so it is not a variant there.
+"""
 
 import numpy as np
 
@@ -147,7 +150,6 @@ PITFALLS = (
         passes=("shape at n = m",),
         variants={
             "single_head.attention": attention_scores_transposed,
-            "multi_head.multi_head_attention": multi_head_around(attention_scores_transposed),
             "multi_head.cross_attention": cross_around(attention_scores_transposed),
         },
     ),

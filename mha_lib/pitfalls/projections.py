@@ -182,6 +182,16 @@ def cross_attention_value_used_as_key(
     return combine_heads(heads) @ W_O  # (batch, n, d_model)
 
 
+def cross_attention_queries_and_keys_swapped(
+    X: Array, memory: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
+) -> Array:
+    """Wrong: W_K makes the queries and W_Q the keys."""
+    Q = split_heads(X @ W_K, num_heads)  # (batch, heads, n, d_k)
+    K, V = (split_heads(memory @ W, num_heads) for W in (W_Q, W_V))  # (batch, heads, m, d_k)
+    heads, _ = attention(Q, K, V)  # (batch, heads, n, d_k)
+    return combine_heads(heads) @ W_O  # (batch, n, d_model)
+
+
 def cross_attention_no_output_projection(
     X: Array, memory: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
 ) -> Array:
@@ -311,7 +321,10 @@ PITFALLS = (
         "should ask.",
         fix="Make the queries with W_Q and the keys with W_K.",
         passes=("shape", "finite"),
-        variants={"multi_head.multi_head_attention": multi_head_attention_queries_and_keys_swapped},
+        variants={
+            "multi_head.multi_head_attention": multi_head_attention_queries_and_keys_swapped,
+            "multi_head.cross_attention": cross_attention_queries_and_keys_swapped,
+        },
     ),
     Pitfall(
         slug="shared-projection",

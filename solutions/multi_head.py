@@ -1,0 +1,1377 @@
+# ---
+# jupyter:
+#   jupytext: {text_representation: {extension: .py, format_name: percent}}
+#   mha: {assignment: multi_head, version: "1.0"}
+# ---
+
+# %% role="author"
+from types import SimpleNamespace
+
+from mha_grader.testing import expect, expect_close, expect_raises, expect_unchanged, part
+
+reference = SimpleNamespace()  # in grading: the instructor's solutions by name
+
+# %% [markdown] id="intro"
+# # Several heads: the mathematics
+#
+# One head gives each query one row of weights, and so one mixture. You now build the layer that runs several
+# heads at once: it projects the tokens, cuts the projections into heads, lets every head attend by itself,
+# lays the results side by side and mixes them. Then you count what it costs.
+#
+# | | item | what it is | points | minutes |
+# |---|---|---|---|---|
+# | 1 | `head_dim` | how wide a head is | {points head_dim} | 10 |
+# | 2 | `split_heads` | from features to heads | {points split_heads} | 20 |
+# | 3 | `combine_heads` | and back | {points combine_heads} | 10 |
+# | 4 | `multi_head_attention` | the whole layer | {points multi_head_attention} | 45 |
+# | 5 | `causal_multi_head_attention` | without looking ahead | {points causal_multi_head_attention} | 10 |
+# | 6 | `cross_attention` | from one text to another | {points cross_attention} | 15 |
+# | 7 | `count_parameters` | what must be stored | {points count_parameters} | 20 |
+# | 8 | `attention_flops` | what must be computed | {points attention_flops} | 20 |
+#
+# Together {points} points.
+#
+# **How to work.** Each item has a cell to write in: put your code in place of the lines `# YOUR CODE HERE`
+# and `raise NotImplementedError()`, keep the name and the parameters, and run the check in the cell below it.
+# The check prints `ok`, or what was expected and what came. If you cannot do an item, go on: you may use your
+# earlier items in later ones, but you need none of them. You may add cells of your own.
+#
+# **How it is graded.** By more tests than you see here: other sizes, other numbers, more of each contract.
+# Every item is tested in parts, and each part that passes earns its points. Any code that keeps the contract
+# is right, a loop as well as one line. Use NumPy and nothing else.
+#
+# | letter | meaning | letter | meaning |
+# |---|---|---|---|
+# | `batch` | number of sequences | `d_model` | width of the whole layer |
+# | `n` | number of queries | `heads` | number of heads, `num_heads` in code |
+# | `m` | number of keys and values | `d_k` | width of one head, `d_model / heads` |
+#
+# Three rules hold for every function. It never changes its arguments in place. In a **mask**, `True` means
+# that the query *may* attend to the key. And **head i owns the columns** from `i*d_k` up to, but without,
+# `(i+1)*d_k`; heads count from 0.
+
+# %% role="given" id="imports"
+import numpy as np
+
+# %% role="show" id="imports_for_checks"
+import matplotlib.pyplot as plt
+from checks import check_close, check_number, check_raises, check_unchanged
+
+# %% [markdown] id="earlier_text"
+# **Given:** `softmax`, `attention` and `causal_mask` from the assignment before. Use them as they are.
+
+# %% role="given" id="earlier"
+from mha_lib.attention import softmax, attention
+from mha_lib.masks import causal_mask
+
+# %% [markdown] id="head_dim_text"
+# ## 1. `head_dim`: how wide a head is
+#
+# **Points** {points head_dim} · **Difficulty** 1 of 5 · **Importance** 3 of 5 · **Minutes** 10 ·
+# **Book** *Several heads*, section *The width of a head*
+#
+# All heads together are as wide as the layer: `d_model` features are shared among `num_heads` heads, so each
+# is `d_k = d_model / num_heads` wide. If that is not a whole number, there is no such layer, and the sooner
+# somebody says so, with both numbers, the sooner the mistake is found.
+#
+# **Contract** of `head_dim(d_model, num_heads)`
+#
+# * Both arguments are ints.
+# * Returns `d_k` as an int.
+# * Raises a `ValueError` if `num_heads` does not divide `d_model`, or if one of the two is 0 or negative. The
+#   error's text contains both numbers.
+#
+# **Worked example.** 512 features and 8 heads, as in the first Transformer; and 7 features for 2 heads.
+#
+# ```python
+# head_dim(512, 8)        # 64
+# head_dim(7, 2)          # ValueError: d_model=7 cannot be divided among num_heads=2: 7 / 2 = 3.5
+# ```
+#
+# <details><summary>Hint</summary>
+#
+# `%` gives what a division leaves over, `//` the whole quotient. What is `-8 % 4`? What is `8 % 0`? So which
+# question do you have to ask first?
+# </details>
+
+# %% role="solution" item="head_dim"
+from mha_lib.heads import head_dim
+
+# %% role="test" item="head_dim"
+check_number(
+    "512 features, 8 heads",
+    head_dim(512, 8),
+    64,
+    mistakes={"that is the number of heads": 8, "that is the width of the whole layer": 512},
+)
+check_number("one head gets everything", head_dim(6, 1), 6)
+check_raises("7 features, 2 heads", head_dim, 7, 2, error=ValueError, mentions=(7, 2))
+check_raises("a negative width", head_dim, -8, 4, error=ValueError, mentions=(-8, 4))
+check_raises("no head", head_dim, 8, 0, error=ValueError, mentions=(8, 0))
+### BEGIN HIDDEN TESTS
+
+
+def number_of(value):
+    # Also where it is a float: whether it is whole has a part of its own.
+    value = value.item() if isinstance(value, np.ndarray) and value.shape == () else value
+    expect(type(value) in (int, float), "head_dim should return a whole number")
+    return value
+
+
+@part(points=2, example="head_dim(12, 3)")
+def values(rng):
+    "The width of a head times the number of heads is d_model."
+    d_k, heads = int(rng.integers(9, 99)), int(rng.integers(2, 9))
+    for d_model, num_heads in [(d_k * heads, heads), (768, 12), (5, 1), (heads, heads)]:
+        right = number_of(head_dim(d_model, num_heads)) == d_model // num_heads
+        expect(right, "the width of a head is not right")
+
+
+@part(points=1, needs="values", example="head_dim(12, 3)")
+def whole_number(rng):
+    "The width is an int, not a float."
+    width = number_of(head_dim(768, 12))
+    expect(type(width) is int, "the width of a head should be an int, but it is a float")
+
+
+@part(points=2, needs="values")
+def does_not_divide(rng):
+    "If the heads cannot share the features equally, there is a ValueError."
+    for d_model, num_heads in [(7, 2), (10, 4), (3, 5), (768, int(rng.choice([5, 7, 10, 11])))]:
+        expect_raises(head_dim, d_model, num_heads, error="ValueError")
+
+
+@part(points=2, needs="values")
+def not_positive(rng):
+    "If one of the numbers is 0 or negative, there is a ValueError, also where the division would work out."
+    number = int(rng.integers(2, 9))
+    for d_model, num_heads in [(-8, 4), (8, -4), (-8, -4), (0, number), (number, 0), (0, 0)]:
+        expect_raises(head_dim, d_model, num_heads, error="ValueError")
+
+
+@part(points=1, needs=("does_not_divide", "not_positive"))
+def message(rng):
+    "The text of the error contains both numbers."
+    heads = int(rng.integers(12, 40))
+    for d_model in (100 * heads + 1, -100 * heads):
+        expect_raises(head_dim, d_model, heads, error="ValueError", mentions=(str(d_model), str(heads)))
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="split_heads_text"
+# ## 2. `split_heads`: from features to heads
+#
+# **Points** {points split_heads} · **Difficulty** 3 of 5 · **Importance** 5 of 5 · **Minutes** 20 ·
+# **Book** *Several heads*, section *From features to heads*
+#
+# The features of a token are cut into blocks of `d_k`, one block for each head. Afterwards the axis of the
+# heads stands *before* that of the tokens, since every head is a matrix of tokens of its own, and `@` works
+# on the last two axes.
+#
+# **Contract** of `split_heads(x, num_heads)`
+#
+# * `x`: array `(batch, n, d_model)`.
+# * Returns an array `(batch, heads, n, d_k)`. Head i of token t holds the columns from `i*d_k` up to, but
+#   without, `(i+1)*d_k` of token t.
+# * Raises an error, of whatever kind, if `num_heads` does not divide `d_model`.
+#
+# **Worked example.** One sequence of two tokens with four features. The tens tell the token, the ones the
+# feature.
+#
+# ```python
+# x = np.array([[[10, 11, 12, 13],
+#                [20, 21, 22, 23]]])       # (batch, n, d_model) = (1, 2, 4)
+# split_heads(x, 2)[0]                     # head 0: [[10, 11],
+#                                          #          [20, 21]],
+#                                          # head 1: [[12, 13],
+#                                          #          [22, 23]]
+# ```
+#
+# <details><summary>Hint: one reshape is not enough</summary>
+#
+# A reshape never changes the *order* of the entries. Read the entries of `x` row by row, then those of the
+# expected result: the order is another one, so something besides a reshape must happen. Which shape can you
+# reach by cutting only the last axis? Which two axes are then in the wrong order?
+# </details>
+#
+# <details><summary>Hint: without any reshape</summary>
+#
+# `x[:, :, i * d_k : (i + 1) * d_k]` is head i. `np.stack` puts the heads together; mind its argument `axis`,
+# and that slices never complain about what is left over.
+# </details>
+
+# %% role="solution" item="split_heads"
+from mha_lib.heads import split_heads
+
+# %% role="test" item="split_heads"
+x = np.array([[[10.0, 11.0, 12.0, 13.0], [20.0, 21.0, 22.0, 23.0], [30.0, 31.0, 32.0, 33.0]]])  # (1, 3, 4)
+check_close(
+    "two heads of three tokens",
+    split_heads(x, 2),
+    [[[[10, 11], [20, 21], [30, 31]], [[12, 13], [22, 23], [32, 33]]]],
+    mistakes={
+        "one reshape gave the shape, but head 0 holds token 0 whole and half of token 1": [
+            [[[10, 11], [12, 13], [20, 21]], [[22, 23], [30, 31], [32, 33]]]
+        ],
+        "the heads take turns, feature by feature; each should have a block of its own": [
+            [[[10, 12], [20, 22], [30, 32]], [[11, 13], [21, 23], [31, 33]]]
+        ],
+        "the axis of the heads stands behind that of the tokens": [
+            [[[10, 11], [12, 13]], [[20, 21], [22, 23]], [[30, 31], [32, 33]]]
+        ],
+        "the heads stand before the batch": [
+            [[[10, 11], [20, 21], [30, 31]]],
+            [[[12, 13], [22, 23], [32, 33]]],
+        ],
+    },
+)
+check_close("one head", split_heads(x, 1), x[:, None])
+check_raises("four features, three heads", split_heads, x, 3)
+check_unchanged("split_heads leaves its argument alone", lambda x: split_heads(x, 2), x)
+### BEGIN HIDDEN TESTS
+
+
+def expect_split(rng, batch, n, heads, d_k):
+    x = rng.normal(size=(batch, n, heads * d_k))
+    expect_close(split_heads(x, heads), reference.split_heads(x, heads))
+
+
+@part(points=1, example="split_heads(np.arange(6.0).reshape(1, 1, 6), 2)")
+def one_token(rng):
+    "Of a single token, head i gets the i-th block of features."
+    expect_split(rng, batch=4, n=1, heads=3, d_k=5)
+
+
+@part(points=3, example="split_heads(np.arange(12.0).reshape(1, 3, 4), 2)")
+def values(rng):
+    "Each head gets its block of features of every token."
+    expect_split(rng, batch=2, n=5, heads=3, d_k=4)
+    expect_split(rng, batch=3, n=4, heads=2, d_k=7)
+    expect_split(rng, batch=2, n=3, heads=5, d_k=1)
+
+
+@part(points=1, needs="values")
+def does_not_divide(rng):
+    "If the features cannot be shared equally, there is an error."
+    expect_raises(split_heads, rng.normal(size=(2, 6, 7)), 2)
+    expect_raises(split_heads, rng.normal(size=(3, 5, 8)), 3)
+
+
+@part(points=1, needs="values")
+def input_unchanged(rng):
+    "The caller's array is as it was, its shape included."
+    split_heads(rng.normal(size=(2, 5, 12)), 3)
+    expect_unchanged(split_heads, "split_heads")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="combine_heads_text"
+# ## 3. `combine_heads`: and back
+#
+# **Points** {points combine_heads} · **Difficulty** 2 of 5 · **Importance** 5 of 5 · **Minutes** 10 ·
+# **Book** *Several heads*, section *From heads to features*
+#
+# After the attention, each token has one result from each head. They are laid side by side, head 0 first:
+# nothing is added up or averaged, so nothing that a head has found is lost.
+#
+# **Contract** of `combine_heads(x)`
+#
+# * `x`: array `(batch, heads, n, d_k)`.
+# * Returns an array `(batch, n, heads * d_k)` with head i in the columns from `i*d_k` up to, but without,
+#   `(i+1)*d_k`. So it undoes `split_heads`.
+#
+# **Worked example.** Three heads of one token, two features each, become six features.
+#
+# ```python
+# x = np.array([[[[1, 2]], [[3, 4]], [[5, 6]]]])     # (batch, heads, n, d_k) = (1, 3, 1, 2)
+# combine_heads(x)                                   # [[[1, 2, 3, 4, 5, 6]]]
+# ```
+#
+# <details><summary>Hint</summary>
+#
+# Do the two steps of `split_heads` backwards, in the opposite order. Or lay `x[:, 0]`, `x[:, 1]`, … side by
+# side with `np.concatenate`.
+# </details>
+
+# %% role="solution" item="combine_heads"
+from mha_lib.heads import combine_heads
+
+# %% role="test" item="combine_heads"
+x = np.array([[[[10.0, 11.0], [20.0, 21.0], [30.0, 31.0]], [[12.0, 13.0], [22.0, 23.0], [32.0, 33.0]]]])
+check_close(
+    "two heads of three tokens",
+    combine_heads(x),
+    [[[10, 11, 12, 13], [20, 21, 22, 23], [30, 31, 32, 33]]],
+    mistakes={
+        "one reshape gave the shape, but the first row holds two tokens of head 0": [
+            [[10, 11, 20, 21], [30, 31, 12, 13], [22, 23, 32, 33]]
+        ],
+        "the heads take turns, feature by feature; each should have a block of its own": [
+            [[10, 12, 11, 13], [20, 22, 21, 23], [30, 32, 31, 33]]
+        ],
+        "the heads were averaged; they should lie side by side": [[[11, 12], [21, 22], [31, 32]]],
+        "the heads were added up; they should lie side by side": [[[22, 24], [42, 44], [62, 64]]],
+    },
+)
+check_unchanged("combine_heads leaves its argument alone", combine_heads, x)
+### BEGIN HIDDEN TESTS
+
+
+def expect_combined(rng, batch, heads, n, d_k):
+    x = rng.normal(size=(batch, heads, n, d_k))
+    expect_close(combine_heads(x), reference.combine_heads(x))
+
+
+@part(points=1, example="combine_heads(np.arange(6.0).reshape(1, 3, 1, 2))")
+def one_token(rng):
+    "The heads of a single token lie side by side, head 0 first."
+    expect_combined(rng, batch=5, heads=4, n=1, d_k=3)
+
+
+@part(points=3, example="combine_heads(np.arange(12.0).reshape(1, 2, 3, 2))")
+def values(rng):
+    "Each token gets the features of all its heads, side by side."
+    expect_combined(rng, batch=2, heads=3, n=5, d_k=4)
+    expect_combined(rng, batch=3, heads=2, n=4, d_k=7)
+    expect_combined(rng, batch=2, heads=5, n=3, d_k=1)
+
+
+@part(points=1, needs="values")
+def undoes_split_heads(rng):
+    "What was cut into heads comes back as it was."
+    x = rng.normal(size=(3, 4, 10))
+    expect_close(combine_heads(reference.split_heads(x, 2)), x)
+
+
+@part(points=1, needs="values")
+def input_unchanged(rng):
+    "The caller's array is as it was, its shape included."
+    combine_heads(rng.normal(size=(2, 3, 5, 4)))
+    expect_unchanged(combine_heads, "combine_heads")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="see_reshape"
+# **Look at it.** The most common mistake in this assignment has the right shape, raises no error, and can
+# even be undone without a trace. Below, the tens tell the token and the ones the feature. Look at which tokens
+# head 0 gets, and then at what comes back.
+
+# %% role="show" id="show_reshape"
+tokens = 10 * np.arange(1, 5)[:, None] + np.arange(6)  # (n, d_model) = (4, 6)
+right = split_heads(tokens[None], 3)  # (batch, heads, n, d_k) = (1, 3, 4, 2)
+wrong = tokens[None].reshape(1, 3, 4, 2)
+print("tokens\n", tokens)
+print("head 0 of split_heads: two features of every token\n", right[0, 0])
+print("head 0 of one reshape: two tokens, and nothing of the others\n", wrong[0, 0])
+print("split_heads and combine_heads undo each other:", np.array_equal(combine_heads(right)[0], tokens))
+print("two reshapes undo each other as well:         ", np.array_equal(wrong.reshape(4, 6), tokens))
+
+# %% [markdown] id="multi_head_attention_text"
+# ## 4. `multi_head_attention`: the whole layer
+#
+# **Points** {points multi_head_attention} · **Difficulty** 4 of 5 · **Importance** 5 of 5 · **Minutes** 45 ·
+# **Book** *Several heads*, section *The whole layer*
+#
+# Every token asks, can be found, and brings something: three projections of the same tokens,
+#
+# $$Q = X W_Q, \qquad K = X W_K, \qquad V = X W_V,$$
+#
+# each as wide as the layer. They are cut into heads, every head attends by itself, and the last projection
+# mixes what the heads have found:
+#
+# $$\operatorname{head}_i = \operatorname{softmax}\!\left(\frac{Q_i K_i^\top}{\sqrt{d_k}}\right) V_i, \qquad
+# \text{output} = \left[\operatorname{head}_0 \; \cdots \; \operatorname{head}_{h-1}\right] W_O.$$
+#
+# Note two things. $Q_i$ holds the head's columns of the *projection*, and each of these columns was computed
+# from *all* features of a token: the input is not cut. And the scores are divided by the root of the width of
+# **one head**.
+#
+# **Contract** of `multi_head_attention(X, W_Q, W_K, W_V, W_O, num_heads, mask=None)`
+#
+# * `X`: tokens `(batch, n, d_model)`.
+# * `W_Q`, `W_K`, `W_V`, `W_O`: weights `(d_model, d_model)`, used as `X @ W`. Head i owns the columns from
+#   `i*d_k` up to, but without, `(i+1)*d_k` of the first three, and so the *rows* of these numbers of `W_O`.
+# * `num_heads`: int that divides `d_model`; you need not check it.
+# * `mask`: `None`, or boolean, `(n, n)` for all sequences and heads alike, or `(batch, 1, n, n)`, one for each
+#   sequence and all its heads. Every query has at least one key that it may attend to.
+# * Scores are finite. They can be in the thousands, and those of keys that a query may attend to can be as
+#   low as −20,000.
+# * Returns the output `(batch, n, d_model)` alone, without the weights.
+#
+# **Worked example.** Two tokens, four features, two heads. Head 0 has queries and keys of zeros, so all its
+# scores are 0, and it averages. In head 1, the score of a token with itself is 81/√2 = 57 and that with the
+# other one 0, so each token keeps its own features.
+#
+# ```python
+# X = np.array([[[1.0, 2.0, 9.0, 0.0],
+#                [3.0, 4.0, 0.0, 9.0]]])             # (batch, n, d_model) = (1, 2, 4)
+# W_Q = W_K = np.diag([0.0, 0.0, 1.0, 1.0])
+# W_V = W_O = np.eye(4)
+# multi_head_attention(X, W_Q, W_K, W_V, W_O, num_heads=2)
+# # [[[2.0, 3.0, 9.0, 0.0],        (1+3)/2, (2+4)/2 | token 0's own 9, 0
+# #   [2.0, 3.0, 0.0, 9.0]]]       (1+3)/2, (2+4)/2 | token 1's own 0, 9
+# ```
+#
+# <details><summary>Hint: with the pieces that you have</summary>
+#
+# `attention` takes any leading axes, also `(batch, heads)`. So: project, split, attend, combine, project. The
+# function fits in five lines.
+# </details>
+#
+# <details><summary>Hint: without split_heads and combine_heads</summary>
+#
+# Go through the heads in a loop. Head i needs `X @ W_Q[:, i * d_k : (i + 1) * d_k]`, the same columns of `W_K`
+# and `W_V`, and a place in a list; `np.concatenate(..., axis=-1)` lays the list side by side. Inside the loop
+# there is no axis for heads, so a mask `(batch, 1, n, n)` must lose it, too.
+# </details>
+
+# %% role="solution" item="multi_head_attention"
+from mha_lib.multi_head import multi_head_attention
+
+# %% role="test" item="multi_head_attention"
+X = np.array([[[3.0, 0.0, 9.0, 0.0], [6.0, 3.0, 0.0, 9.0], [9.0, 0.0, 0.0, 9.0]]])  # (batch, n, d_model)
+W_Q = np.array([[0.0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]])
+W_K = np.diag([0.0, 0.0, 1.0, 1.0])  # in head 1, token 0 looks for the tokens 1 and 2; the rest is undecided
+W_V = np.array([[1.0, 0, 0, 2], [0, 1, -2, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
+W_O = np.array([[1.0, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 1, 1]])
+check_close(
+    "two heads",
+    multi_head_attention(X, W_Q, W_K, W_V, W_O, 2),
+    [[[6, 7, 12, 15], [6, 7, 10, 12], [6, 7, 10, 12]]],
+    mistakes={
+        "the last projection, W_O, is missing": [[[6, 1, -3, 15], [6, 1, -2, 12], [6, 1, -2, 12]]],
+        "W_O was transposed": [[[7, 1, -3, 12], [7, 1, -2, 10], [7, 1, -2, 10]]],
+        "W_Q, W_K and W_V were transposed": [[[18, 13, 0, 0], [18, 13, 0, 0], [18, 13, 0, 0]]],
+        "it was cut into heads by one reshape, which mixes tokens": [
+            [[3, 6, 11, 10], [3, 6, 11, 10], [3, 6, 11, 10]]
+        ],
+        "the heads were put together by one reshape, which mixes tokens": [
+            [[6, 7, 7, 1], [6, 7, 12, 15], [-2, 10, 10, 12]]
+        ],
+        "one reshape in, one reshape out: they undo each other, but in between tokens are mixed": [
+            [[3, 6, 6, 3], [3, 6, 11, 10], [1, 11, 11, 10]]
+        ],
+        "a head saw only its own slice of the features of X; it should see all of them": [
+            [[6, 7, 0, 0], [6, 7, 0, 0], [6, 7, 0, 0]]
+        ],
+        "W_Q and W_K have changed places": [[[6, 7, 10, 12], [6, 7, 6, 6], [6, 7, 6, 6]]],
+        "there is only one head, with all features": [[[7.5, 9, 12, 15], [6, 7, 10, 12], [6, 7, 10, 12]]],
+        "X was added; that comes later, in the block around this layer": [
+            [[9, 7, 21, 15], [12, 10, 10, 21], [15, 7, 10, 21]]
+        ],
+    },
+)
+
+# Both tokens ask 2 of every key; the keys are log 3 and 0. So the scores are 2·log 3 / √4 = log 3 and 0, the
+# weights 3/4 and 1/4, and 3/4 · 4 + 1/4 · 8 = 5. Head 1 has scores of 0 and averages: (4 + 8) / 2 = 6.
+X = np.zeros((1, 2, 8))
+X[0, :, 0], X[0, 0, 1], X[0, :, 2] = 2.0, np.log(3.0), [4.0, 8.0]
+W_Q, W_K, W_V = np.zeros((3, 8, 8))
+W_Q[0, 0] = W_K[1, 0] = W_V[2, 0] = W_V[2, 4] = 1.0
+check_close(
+    "the scale",
+    multi_head_attention(X, W_Q, W_K, W_V, np.eye(8), 2),
+    [[[5, 0, 0, 0, 6, 0, 0, 0], [5, 0, 0, 0, 6, 0, 0, 0]]],
+    mistakes={
+        "the scores were not divided": [[[4.4, 0, 0, 0, 6, 0, 0, 0], [4.4, 0, 0, 0, 6, 0, 0, 0]]],
+        "the scores were divided by √d_model; it should be the width of one head": [
+            [[5.26, 0, 0, 0, 6, 0, 0, 0], [5.26, 0, 0, 0, 6, 0, 0, 0]]
+        ],
+        "the scores were divided by d_k, not by its square root": [
+            [[5.4641, 0, 0, 0, 6, 0, 0, 0], [5.4641, 0, 0, 0, 6, 0, 0, 0]]
+        ],
+    },
+)
+
+X = np.array([[[2.0, 0.0], [4.0, 8.0]], [[1.0, 3.0], [5.0, 5.0]]])  # (batch, n, d_model) = (2, 2, 2)
+zeros, ones = np.zeros((2, 2)), np.eye(2)  # all scores are 0: each token averages over what it may see
+mask = np.array([[[[True, False], [True, True]]], [[[True, True], [False, True]]]])  # (batch, 1, n, n)
+check_close(
+    "a mask for each sequence",
+    multi_head_attention(X, zeros, zeros, ones, ones, 2, mask),
+    [[[2, 0], [3, 4]], [[3, 4], [5, 5]]],
+    mistakes={
+        "the mask has no effect, or the masked scores became 0": [[[3, 4], [3, 4]], [[3, 4], [3, 4]]],
+        "the mask came after the softmax, so the weights no longer sum to 1": [
+            [[1, 0], [3, 4]],
+            [[3, 4], [2.5, 2.5]],
+        ],
+        "both sequences got the mask of the first one": [[[2, 0], [3, 4]], [[1, 3], [3, 4]]],
+        "heads got the masks of sequences: look at which axis of the mask meets which axis of the scores": [
+            [[2, 4], [3, 8]],
+            [[1, 4], [3, 5]],
+        ],
+    },
+)
+check_unchanged(
+    "multi_head_attention leaves its arguments alone",
+    lambda *arguments: multi_head_attention(*arguments, 2),
+    *(X, ones, ones, ones, ones),
+)
+### BEGIN HIDDEN TESTS
+
+KINDS, D_K = 3, 4
+
+
+def output_of(result):
+    # Also where the weights come with it: that costs one part only.
+    return result[0] if isinstance(result, tuple | list) and len(result) == 2 else result
+
+
+def expect_output(*arguments, tolerance=1e-5):
+    expected = reference.multi_head_attention(*arguments)
+    expect_close(output_of(multi_head_attention(*arguments)), expected, tolerance)
+
+
+def generic(rng, batch, n, heads, d_k):
+    # Queries, keys and outputs of ordinary size.
+    d_model = heads * d_k
+    weights = rng.normal(size=(4, d_model, d_model)) / np.sqrt(d_model)
+    return rng.normal(size=(batch, n, d_model)), *weights, heads
+
+
+def decided(rng, batch, n, heads):
+    # Head i of a token looks for tokens whose kind is i + 1 further on. The others have scores that are lower
+    # by 28: enough to get no weight, on every scale that somebody may take for the right one.
+    X, _, _, W_V, W_O, _ = generic(rng, batch, n, heads, D_K)
+    kinds = rng.permuted(np.broadcast_to(np.arange(n) % KINDS, (batch, n)), axis=-1)  # (batch, n)
+    X[..., :KINDS] = np.eye(KINDS)[kinds]
+    W_Q, W_K = np.zeros((2, heads * D_K, heads * D_K))
+    for head in range(heads):
+        own = slice(head * D_K, head * D_K + KINDS)
+        W_Q[:KINDS, own] = 28.0 * np.sqrt(D_K) * (np.roll(np.eye(KINDS), head + 1, axis=1) - 1.0)
+        W_K[:KINDS, own] = np.eye(KINDS)
+    return X, W_Q, W_K, W_V, W_O, heads
+
+
+def undecided(rng, batch, n, heads, d_k):
+    # All scores are 0, so that only a mask tells the keys apart, and nothing is projected.
+    d_model = heads * d_k
+    zeros, ones = np.zeros((d_model, d_model)), np.eye(d_model)
+    return rng.normal(size=(batch, n, d_model)), zeros, zeros, ones, ones, heads
+
+
+def with_scores(rng, queries, keys):
+    # One head in which token i asks queries[i] of every key, and token j offers keys[j].
+    X = np.stack([queries, keys, rng.normal(size=len(keys))], axis=-1)[None]  # (1, n, 3)
+    W_Q, W_K = np.zeros((2, 3, 3))
+    W_Q[0, 0], W_K[1, 0] = np.sqrt(3.0), 1.0
+    return X, W_Q, W_K, np.eye(3), np.eye(3), 1
+
+
+def some_of(rng, *shape):
+    # Random, with at least one True and one False in each row.
+    mask = rng.random(shape) < 0.6
+    mask[..., 0], mask[..., 1] = True, False
+    return rng.permuted(mask, axis=-1)
+
+
+@part(
+    points=2,
+    example="multi_head_attention(np.array([[[1.0, 2.0], [3.0, 6.0]]]), np.zeros((2, 2)), np.zeros((2, 2)), "
+    "np.array([[1.0, 2.0], [0.0, 1.0]]), np.array([[1.0, 0.0], [3.0, 1.0]]), 1)",
+)
+def one_head(rng):
+    "With one head: project the tokens, attend, and project the result."
+    expect_output(*decided(rng, batch=1, n=7, heads=1))
+
+
+@part(
+    points=3,
+    example="multi_head_attention(np.array([[[1.0, 2.0, 9.0, 0.0], [3.0, 4.0, 0.0, 9.0]]]), "
+    "np.diag([0.0, 0.0, 1.0, 1.0]), np.diag([0.0, 0.0, 1.0, 1.0]), np.eye(4), np.eye(4), 2)",
+)
+def several_heads(rng):
+    "Each head attends with its own columns of the projections, and all tokens take part in every head."
+    expect_output(*decided(rng, batch=1, n=7, heads=3))
+    expect_output(*decided(rng, batch=1, n=5, heads=2))
+
+
+@part(
+    points=1,
+    example="multi_head_attention(np.arange(8.0).reshape(2, 2, 2), np.zeros((2, 2)), np.zeros((2, 2)), "
+    "np.eye(2), np.eye(2), 2)",
+)
+def batch(rng):
+    "Each sequence of a batch is treated by itself."
+    expect_output(*decided(rng, batch=2, n=7, heads=3))
+
+
+@part(
+    points=2,
+    example="multi_head_attention(np.array([[[2.0, 1.0, 0.0, 4.0], [2.0, 0.0, 0.0, 8.0]]]), "
+    "np.diag([1.0, 0.0, 0.0, 0.0]), np.eye(4)[[1, 0, 2, 3]] * [1.0, 0.0, 0.0, 0.0], "
+    "np.eye(4)[[3, 2, 1, 0]], np.eye(4), 2)",
+)
+def scale(rng):
+    "The scores of a head are divided by the square root of its own width."
+    X, W_Q, W_K, _, _, heads = generic(rng, batch=1, n=5, heads=3, d_k=8)
+    expect_output(X, W_Q, W_K, np.eye(24), np.eye(24), heads)
+
+
+@part(points=2)
+def all_together(rng):
+    "Any tokens, any weights, any number of heads."
+    expect_output(*generic(rng, batch=2, n=5, heads=3, d_k=4))
+    expect_output(*generic(rng, batch=3, n=4, heads=2, d_k=7))
+    expect_output(*generic(rng, batch=2, n=3, heads=5, d_k=1))
+
+
+@part(
+    points=2,
+    example="multi_head_attention(np.array([[[1.0], [3.0], [8.0]]]), np.zeros((1, 1)), np.zeros((1, 1)), "
+    "np.eye(1), np.eye(1), 1, np.tri(3, dtype=bool))",
+)
+def mask(rng):
+    "A query averages over the keys for which its row of the mask is True, and over no others."
+    expect_output(*undecided(rng, batch=1, n=7, heads=1, d_k=3), some_of(rng, 7, 7))
+
+
+@part(
+    points=1,
+    example="multi_head_attention(np.arange(8.0).reshape(2, 2, 2), np.zeros((2, 2)), np.zeros((2, 2)), "
+    "np.eye(2), np.eye(2), 2, np.tri(2, dtype=bool))",
+)
+def one_mask_for_all(rng):
+    "A mask of shape (n, n) holds for every sequence and every head."
+    expect_output(*undecided(rng, batch=3, n=5, heads=2, d_k=4), some_of(rng, 5, 5))
+
+
+@part(
+    points=2,
+    example="multi_head_attention(np.arange(8.0).reshape(2, 2, 2), np.zeros((2, 2)), np.zeros((2, 2)), "
+    "np.eye(2), np.eye(2), 2, np.array([[[[True, False], [True, True]]], [[[True, True], [False, True]]]]))",
+)
+def mask_for_each_sequence(rng):
+    "A mask of shape (batch, 1, n, n) holds for all heads of a sequence, and each sequence has its own."
+    expect_output(*undecided(rng, batch=3, n=5, heads=2, d_k=4), some_of(rng, 3, 1, 5, 5))
+    expect_output(*undecided(rng, batch=2, n=5, heads=2, d_k=3), some_of(rng, 2, 1, 5, 5))
+
+
+@part(points=1, needs=("all_together", "mask"))
+def all_together_with_a_mask(rng):
+    "Any tokens and weights under a mask."
+    expect_output(*generic(rng, batch=2, n=5, heads=3, d_k=4), some_of(rng, 5, 5))
+    expect_output(*generic(rng, batch=2, n=7, heads=3, d_k=4), some_of(rng, 2, 1, 7, 7))
+
+
+@part(points=1, needs="mask")
+def scores_far_below_zero(rng):
+    "A masked key gets no weight even if the scores of all the others are about -20,000."
+    queries = np.array([-20000.0, 100.0, -20000.0, -1.0, 5000.0])
+    expect_output(*with_scores(rng, queries, np.ones(5)), some_of(rng, 5, 5), tolerance=1e-2)
+
+
+@part(points=1, needs="one_head")
+def large_scores(rng):
+    "Scores in the thousands, of either sign, do not overflow."
+    queries = np.array([3000.0, -3000.0, 0.0, 3000.0, -3000.0])
+    keys = rng.permutation([1.0, 1.0, 1.0, 1.0 - 28 / 3000, 1.0 - 28 / 3000])
+    expect_output(*with_scores(rng, queries, keys), tolerance=1e-2)
+
+
+@part(points=1, needs="all_together")
+def order_of_tokens(rng):
+    "Tokens in another order give the same outputs in that order: attention knows no positions."
+    X, *rest = generic(rng, batch=2, n=7, heads=3, d_k=4)
+    expected, order = reference.multi_head_attention(X, *rest), rng.permutation(7)
+    expect_close(output_of(multi_head_attention(X[:, order], *rest)), expected[:, order])
+
+
+@part(points=1, needs="one_head", example="multi_head_attention(np.ones((1, 2, 2)), *np.ones((4, 2, 2)), 2)")
+def output_alone(rng):
+    "The output comes alone, not in a tuple."
+    result = multi_head_attention(*decided(rng, batch=1, n=5, heads=1))
+    expect(isinstance(result, np.ndarray), "multi_head_attention should return one array, the output")
+
+
+@part(points=1, needs="one_head")
+def inputs_unchanged(rng):
+    "The caller's arrays are as they were."
+    multi_head_attention(*generic(rng, batch=2, n=5, heads=3, d_k=4))
+    expect_unchanged(multi_head_attention, "multi_head_attention")
+    multi_head_attention(*generic(rng, batch=2, n=5, heads=3, d_k=4), some_of(rng, 2, 1, 5, 5))
+    expect_unchanged(multi_head_attention, "multi_head_attention")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="see_heads"
+# ## What the heads can do
+#
+# **Book** *Several heads*, section *What several heads can do*
+#
+# One head could not report the contents of *two* other positions: it could only mix them. Two heads can. The
+# weights below are written by hand. Each token holds its content (four random numbers) and its position (a
+# one-hot vector). Head 0 looks for the position before its own, head 1 for the one before that. Both bring the
+# content, and `W_O` puts what head 0 brings into the first four columns of the output and what head 1 brings
+# into the next four.
+
+# %% role="show" id="show_two_heads"
+rng = np.random.default_rng(0)
+n, width, d_k = 6, 4, 8  # d_model = 16: four columns for the content, six for the position, six to spare
+X = np.zeros((1, n, 16))
+X[0, :, :width] = rng.normal(size=(n, width))
+X[0, :, width : width + n] = np.eye(n)
+W_Q, W_K, W_V, W_O = np.zeros((4, 16, 16))
+for i, back in enumerate([1, 2]):
+    columns = slice(i * d_k, i * d_k + n)
+    W_Q[width : width + n, columns] = 60.0 * np.roll(np.eye(n), -back, axis=1)
+    W_K[width : width + n, columns] = np.eye(n)
+    W_V[:width, i * d_k : i * d_k + width] = np.eye(width)
+    W_O[i * d_k : i * d_k + width, i * width : (i + 1) * width] = np.eye(width)
+
+weights = attention(split_heads(X @ W_Q, 2), split_heads(X @ W_K, 2), split_heads(X @ W_V, 2))[1]
+figure, axes = plt.subplots(1, 2, figsize=(7, 3.2))
+for i in range(2):
+    axes[i].imshow(weights[0, i], cmap="Blues", vmin=0, vmax=1)
+    axes[i].set(title=f"head {i}", xlabel="key", ylabel="query")
+figure.tight_layout()
+plt.show()
+
+output = multi_head_attention(X, W_Q, W_K, W_V, W_O, num_heads=2)
+for i, back in enumerate([1, 2]):
+    error = np.abs(output[0, back:, i * width : (i + 1) * width] - X[0, :-back, :width]).max()
+    print(f"columns {i * width} to {i * width + 3} are the content {back} before, up to {error:.0e}")
+
+# %% [markdown] id="see_features"
+# **Every head reads all features.** It is often said that head 0 sees the first `d_k` features of a token,
+# head 1 the next ones, and so on. Below, one feature of one token after the other is changed by 1, and the
+# table shows how far the output of each head moves, before `W_O`. If a head saw only its own features, there
+# would be zeros.
+#
+# **`W_O` in blocks.** Laying the heads side by side and multiplying with `W_O` is the same as sending each
+# head through its own rows of `W_O` and adding up the results. So heads *are* summed, but only after each had
+# a projection of its own. The last line shows the difference between the two ways.
+
+# %% role="show" id="show_features"
+X, (W_Q, W_K, W_V, W_O) = rng.normal(size=(1, 5, 6)), rng.normal(size=(4, 6, 6)) / np.sqrt(6)
+
+
+def heads_of(X):
+    """What the three heads find, before W_O: (batch, heads, n, d_k)."""
+    return attention(split_heads(X @ W_Q, 3), split_heads(X @ W_K, 3), split_heads(X @ W_V, 3))[0]
+
+
+print("feature changed   head 0   head 1   head 2")
+for feature in range(6):
+    changed = X.copy()
+    changed[0, 0, feature] += 1.0
+    moved = np.abs(heads_of(changed) - heads_of(X)).max(axis=(0, 2, 3))  # (heads,)
+    print(f"{feature:15d}", *(f"{distance:8.2f}" for distance in moved))
+
+blocks = W_O.reshape(3, 2, 6)  # (heads, d_k, d_model)
+difference = (heads_of(X) @ blocks).sum(axis=1) - combine_heads(heads_of(X)) @ W_O
+print(f"\nsum over heads of head_i @ its rows of W_O: the same up to {np.abs(difference).max():.0e}")
+
+# %% [markdown] id="causal_multi_head_attention_text"
+# ## 5. `causal_multi_head_attention`: without looking ahead
+#
+# **Points** {points causal_multi_head_attention} · **Difficulty** 2 of 5 · **Importance** 4 of 5 ·
+# **Minutes** 10 · **Book** *Several heads*, section *Causal self-attention*
+#
+# A language model predicts each token from those before it. In its layers, token i may attend to the tokens 0
+# to i, in every head.
+#
+# **Contract** of `causal_multi_head_attention(X, W_Q, W_K, W_V, W_O, num_heads)`
+#
+# * The arguments are those of `multi_head_attention`, without a mask.
+# * Returns the output `(batch, n, d_model)` alone. Row i depends on the tokens 0 to i and on no later one.
+#
+# **Worked example.** All scores are 0, so token i gets the average of the tokens 0 to i.
+#
+# ```python
+# X = np.array([[[3.0], [5.0], [10.0]]])             # (batch, n, d_model) = (1, 3, 1)
+# zero, one = np.zeros((1, 1)), np.eye(1)
+# causal_multi_head_attention(X, zero, zero, one, one, num_heads=1)
+# # [[[3.0], [4.0], [6.0]]]                          3/1, (3+5)/2, (3+5+10)/3
+# ```
+#
+# <details><summary>Hint</summary>
+#
+# `causal_mask` is given. Which axis of `X` tells how large it must be?
+# </details>
+
+# %% role="solution" item="causal_multi_head_attention"
+from mha_lib.multi_head import causal_multi_head_attention
+
+# %% role="test" item="causal_multi_head_attention"
+X = np.array([[[3.0, 0.0], [5.0, 4.0], [10.0, 2.0]]])  # (batch, n, d_model) = (1, 3, 2)
+zeros, ones = np.zeros((2, 2)), np.eye(2)
+check_close(
+    "running averages",
+    causal_multi_head_attention(X, zeros, zeros, ones, ones, 2),
+    [[[3, 0], [4, 2], [6, 2]]],
+    mistakes={
+        "nothing is hidden, or hidden scores became 0, which is a score like any other": [
+            [[6, 2], [6, 2], [6, 2]]
+        ],
+        "a token sees what comes later, not what came before": [[[6, 2], [7.5, 3], [10, 2]]],
+        "a token sees one position ahead": [[[4, 2], [6, 2], [6, 2]]],
+        "the mask came after the softmax, so the weights no longer sum to 1": [
+            [[1, 0], [2.6667, 1.3333], [6, 2]]
+        ],
+    },
+)
+check_close(
+    "two sequences",
+    causal_multi_head_attention(np.concatenate([X, -X]), zeros, zeros, ones, ones, 2),
+    [[[3, 0], [4, 2], [6, 2]], [[-3, 0], [-4, -2], [-6, -2]]],
+)
+### BEGIN HIDDEN TESTS
+
+KINDS, D_K = 3, 4
+
+
+def output_of(result):
+    # Also where the weights come with it: that costs one part only.
+    return result[0] if isinstance(result, tuple | list) and len(result) == 2 else result
+
+
+def expect_output(*arguments):
+    expected = reference.causal_multi_head_attention(*arguments)
+    expect_close(output_of(causal_multi_head_attention(*arguments)), expected)
+
+
+def generic(rng, batch, n, heads, d_k):
+    d_model = heads * d_k
+    weights = rng.normal(size=(4, d_model, d_model)) / np.sqrt(d_model)
+    return rng.normal(size=(batch, n, d_model)), *weights, heads
+
+
+def decided(rng, batch, n, heads):
+    # Head i of a token looks for tokens whose kind is i + 1 further on: all but decided on any scale.
+    X, _, _, W_V, W_O, _ = generic(rng, batch, n, heads, D_K)
+    kinds = rng.permuted(np.broadcast_to(np.arange(n) % KINDS, (batch, n)), axis=-1)  # (batch, n)
+    X[..., :KINDS] = np.eye(KINDS)[kinds]
+    W_Q, W_K = np.zeros((2, heads * D_K, heads * D_K))
+    for head in range(heads):
+        own = slice(head * D_K, head * D_K + KINDS)
+        W_Q[:KINDS, own] = 28.0 * np.sqrt(D_K) * (np.roll(np.eye(KINDS), head + 1, axis=1) - 1.0)
+        W_K[:KINDS, own] = np.eye(KINDS)
+    return X, W_Q, W_K, W_V, W_O, heads
+
+
+def undecided(rng, n, d_model):
+    # All scores are 0, and nothing is projected.
+    zeros, ones = np.zeros((d_model, d_model)), np.eye(d_model)
+    return rng.normal(size=(1, n, d_model)), zeros, zeros, ones, ones, 1
+
+
+@part(
+    points=3,
+    example="causal_multi_head_attention(np.array([[[3.0], [5.0], [10.0]]]), np.zeros((1, 1)), "
+    "np.zeros((1, 1)), np.eye(1), np.eye(1), 1)",
+)
+def past_only(rng):
+    "With scores of 0, the output of token i is the average of the tokens 0 to i."
+    expect_output(*undecided(rng, n=7, d_model=3))
+    expect_output(*undecided(rng, n=1, d_model=4))
+
+
+@part(
+    points=2,
+    example="causal_multi_head_attention(np.array([[[1.0, 2.0, 9.0, 0.0], [3.0, 4.0, 0.0, 9.0]]]), "
+    "np.diag([0.0, 0.0, 1.0, 1.0]), np.diag([0.0, 0.0, 1.0, 1.0]), np.eye(4), np.eye(4), 2)",
+)
+def several_heads(rng):
+    "Each head of each sequence attends by itself, to the past only."
+    expect_output(*decided(rng, batch=1, n=5, heads=2))
+    expect_output(*decided(rng, batch=2, n=7, heads=3))
+
+
+@part(points=2)
+def all_together(rng):
+    "Any tokens, any weights, any number of heads."
+    expect_output(*generic(rng, batch=2, n=5, heads=3, d_k=8))
+    expect_output(*generic(rng, batch=3, n=4, heads=2, d_k=7))
+
+
+@part(points=1, needs="past_only")
+def later_tokens_do_not_matter(rng):
+    "Other tokens at the end change nothing before them."
+    X, *rest = undecided(rng, n=7, d_model=3)
+    expected = reference.causal_multi_head_attention(X, *rest)[:, :4]
+    X[:, 4:] = rng.normal(size=(1, 3, 3))
+    got = output_of(causal_multi_head_attention(X, *rest))
+    right_shape = isinstance(got, np.ndarray) and got.shape == X.shape
+    expect(right_shape, "the output should have the shape of X")
+    expect_close(got[:, :4], expected, what="the output of the first tokens")
+
+
+@part(
+    points=1,
+    needs="past_only",
+    example="causal_multi_head_attention(np.ones((1, 2, 2)), *np.ones((4, 2, 2)), 2)",
+)
+def output_alone(rng):
+    "The output comes alone, not in a tuple."
+    result = causal_multi_head_attention(*undecided(rng, n=5, d_model=3))
+    expect(isinstance(result, np.ndarray), "causal_multi_head_attention should return one array, the output")
+
+
+@part(points=1, needs="past_only")
+def inputs_unchanged(rng):
+    "The caller's arrays are as they were."
+    causal_multi_head_attention(*generic(rng, batch=2, n=5, heads=3, d_k=4))
+    expect_unchanged(causal_multi_head_attention, "causal_multi_head_attention")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="cross_attention_text"
+# ## 6. `cross_attention`: from one text to another
+#
+# **Points** {points cross_attention} · **Difficulty** 2 of 5 · **Importance** 4 of 5 · **Minutes** 15 ·
+# **Book** *Several heads*, section *Cross-attention*
+#
+# In translation, the text that is being written looks at the text that is being read. The formula stays as it
+# was; only the tokens differ from which queries on the one hand, and keys and values on the other, are made:
+#
+# $$Q = X W_Q, \qquad K = M W_K, \qquad V = M W_V,$$
+#
+# where $M$ is the *memory*, the text that is looked at. It has a length of its own.
+#
+# **Contract** of `cross_attention(X, memory, W_Q, W_K, W_V, W_O, num_heads)`
+#
+# * `X`: tokens that ask, `(batch, n, d_model)`.
+# * `memory`: tokens that are attended to, `(batch, m, d_model)`. `m` may be smaller or larger than `n`.
+# * The weights and `num_heads` are those of `multi_head_attention`. There is no mask.
+# * Returns the output `(batch, n, d_model)` alone: one row for each token that asks.
+#
+# **Worked example.** The memory is that of the example in item 4. Head 0 averages over it. In head 1, the one
+# token that asks looks for the mark 0, 9 and finds it in the second token of the memory.
+#
+# ```python
+# X = np.array([[[5.0, 5.0, 0.0, 9.0]]])             # (batch, n, d_model) = (1, 1, 4)
+# memory = np.array([[[1.0, 2.0, 9.0, 0.0],
+#                     [3.0, 4.0, 0.0, 9.0]]])        # (batch, m, d_model) = (1, 2, 4)
+# W_Q = W_K = np.diag([0.0, 0.0, 1.0, 1.0])
+# cross_attention(X, memory, W_Q, W_K, np.eye(4), np.eye(4), num_heads=2)
+# # [[[2.0, 3.0, 0.0, 9.0]]]                         (1+3)/2, (2+4)/2 | 0, 9 of the second token
+# ```
+#
+# <details><summary>Hint</summary>
+#
+# Start from your `multi_head_attention` and ask of each line: is this about the tokens that ask, or about
+# those that are looked at? If you reshape by hand, mind that the two have different lengths.
+# </details>
+
+# %% role="solution" item="cross_attention"
+from mha_lib.multi_head import cross_attention
+
+# %% role="test" item="cross_attention"
+X = np.array([[[5.0, 5.0, 0.0, 9.0], [7.0, 7.0, 9.0, 0.0]]])  # (batch, n, d_model) = (1, 2, 4)
+memory = np.array([[[3.0, 0.0, 9.0, 0.0], [6.0, 3.0, 0.0, 9.0], [9.0, 6.0, 9.0, 0.0]]])  # (batch, m, d_model)
+W_Q = W_K = np.diag([0.0, 0.0, 1.0, 1.0])  # head 0 averages, head 1 looks for the same mark (9, 0 or 0, 9)
+W_V = np.array([[1.0, 0, 1, 0], [0, 1, 0, 1], [0, 0, 0, 0], [0, 0, 0, 0]])  # both heads bring the first two
+W_O = np.array([[1.0, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 1, 1]])
+check_close(
+    "two tokens that ask, three that are looked at",
+    cross_attention(X, memory, W_Q, W_K, W_V, W_O, 2),
+    [[[6, 9, 9, 3], [6, 9, 9, 3]]],
+    mistakes={
+        "the memory was not looked at: keys and values came from X": [[[6, 12, 10, 5], [6, 12, 14, 7]]],
+        "the last projection, W_O, is missing": [[[6, 3, 6, 3], [6, 3, 6, 3]]],
+        "X itself was looked at as well as the memory": [[[6, 10.2, 11, 4], [6, 10.2, 10.6667, 4.3333]]],
+    },
+)
+longer = np.concatenate([memory, memory], axis=1)  # (batch, m, d_model) = (1, 6, 4)
+check_close(
+    "every token of the memory twice changes nothing",
+    cross_attention(X, longer, W_Q, W_K, W_V, W_O, 2),
+    [[[6, 9, 9, 3], [6, 9, 9, 3]]],
+)
+check_unchanged(
+    "cross_attention leaves its arguments alone",
+    lambda *arguments: cross_attention(*arguments, 2),
+    *(X, memory, W_Q, W_K, W_V, W_O),
+)
+### BEGIN HIDDEN TESTS
+
+KINDS, D_K = 3, 4
+
+
+def output_of(result):
+    # Also where the weights come with it: that costs one part only.
+    return result[0] if isinstance(result, tuple | list) and len(result) == 2 else result
+
+
+def expect_output(*arguments):
+    expected = reference.cross_attention(*arguments)
+    expect_close(output_of(cross_attention(*arguments)), expected)
+
+
+def generic(rng, batch, n, m, heads, d_k):
+    d_model = heads * d_k
+    weights = rng.normal(size=(4, d_model, d_model)) / np.sqrt(d_model)
+    return rng.normal(size=(batch, n, d_model)), rng.normal(size=(batch, m, d_model)), *weights, heads
+
+
+def decided(rng, batch, n, m, heads):
+    # Head i of a token looks for tokens whose kind is i + 1 further on: all but decided on any scale.
+    X, memory, _, _, W_V, W_O, _ = generic(rng, batch, n, m, heads, D_K)
+    for tokens in (X, memory):
+        kinds = rng.permuted(np.broadcast_to(np.arange(tokens.shape[1]) % KINDS, tokens.shape[:2]), axis=-1)
+        tokens[..., :KINDS] = np.eye(KINDS)[kinds]  # kinds: (batch, n) or (batch, m)
+    W_Q, W_K = np.zeros((2, heads * D_K, heads * D_K))
+    for head in range(heads):
+        own = slice(head * D_K, head * D_K + KINDS)
+        W_Q[:KINDS, own] = 28.0 * np.sqrt(D_K) * (np.roll(np.eye(KINDS), head + 1, axis=1) - 1.0)
+        W_K[:KINDS, own] = np.eye(KINDS)
+    return X, memory, W_Q, W_K, W_V, W_O, heads
+
+
+def undecided(rng, n, m, d_model):
+    # All scores are 0, and nothing is projected.
+    zeros, ones = np.zeros((d_model, d_model)), np.eye(d_model)
+    X, memory = rng.normal(size=(1, n, d_model)), rng.normal(size=(1, m, d_model))
+    return X, memory, zeros, zeros, ones, ones, 1
+
+
+@part(
+    points=2,
+    example="cross_attention(np.array([[[1.0], [2.0]]]), np.array([[[10.0], [20.0], [60.0]]]), "
+    "np.zeros((1, 1)), np.zeros((1, 1)), np.eye(1), np.eye(1), 1)",
+)
+def from_memory(rng):
+    "With scores of 0, every token that asks gets the average of the memory, also where n and m differ."
+    expect_output(*undecided(rng, n=3, m=5, d_model=4))
+    expect_output(*undecided(rng, n=7, m=4, d_model=3))
+
+
+@part(
+    points=2,
+    example="cross_attention(np.array([[[5.0, 0.0, 9.0]]]), np.array([[[1.0, 9.0, 0.0], [3.0, 0.0, 9.0]]]), "
+    "np.diag([0.0, 1.0, 1.0]), np.diag([0.0, 1.0, 1.0]), np.eye(3), np.array([[1.0, 2, 0], [0, 1, 0], "
+    "[0, 0, 1]]), 1)",
+)
+def one_head(rng):
+    "With one head: queries from X, keys and values from the memory, each through its own weights."
+    expect_output(*decided(rng, batch=1, n=5, m=7, heads=1))
+
+
+@part(
+    points=2,
+    example="cross_attention(np.array([[[5.0, 5.0, 0.0, 9.0]]]), np.array([[[1.0, 2.0, 9.0, 0.0], "
+    "[3.0, 4.0, 0.0, 9.0]]]), np.diag([0.0, 0.0, 1.0, 1.0]), np.diag([0.0, 0.0, 1.0, 1.0]), np.eye(4), "
+    "np.eye(4), 2)",
+)
+def several_heads(rng):
+    "Each head of each sequence attends by itself."
+    expect_output(*decided(rng, batch=1, n=7, m=5, heads=2))
+    expect_output(*decided(rng, batch=2, n=5, m=7, heads=3))
+
+
+@part(points=2)
+def all_together(rng):
+    "Any tokens, any weights, any number of heads."
+    expect_output(*generic(rng, batch=2, n=5, m=7, heads=3, d_k=8))
+    expect_output(*generic(rng, batch=3, n=6, m=4, heads=2, d_k=7))
+
+
+@part(points=1, needs="from_memory")
+def order_of_memory(rng):
+    "The memory in another order gives the same output: attention knows no positions."
+    X, memory, *rest = decided(rng, batch=1, n=5, m=7, heads=1)
+    expected = reference.cross_attention(X, memory, *rest)
+    got = output_of(cross_attention(X, memory[:, rng.permutation(7)], *rest))
+    expect_close(got, expected)
+
+
+@part(
+    points=1,
+    needs="from_memory",
+    example="cross_attention(np.ones((1, 2, 2)), np.ones((1, 3, 2)), *np.ones((4, 2, 2)), 2)",
+)
+def output_alone(rng):
+    "The output comes alone, not in a tuple."
+    result = cross_attention(*undecided(rng, n=3, m=5, d_model=4))
+    expect(isinstance(result, np.ndarray), "cross_attention should return one array, the output")
+
+
+@part(points=1, needs="from_memory")
+def inputs_unchanged(rng):
+    "The caller's arrays are as they were."
+    cross_attention(*generic(rng, batch=2, n=5, m=7, heads=3, d_k=4))
+    expect_unchanged(cross_attention, "cross_attention")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="count_parameters_text"
+# ## 7. `count_parameters`: what must be stored
+#
+# **Points** {points count_parameters} · **Difficulty** 2 of 5 · **Importance** 3 of 5 · **Minutes** 20 ·
+# **Book** *Several heads*, section *What it costs*
+#
+# More heads make each head narrower. Does the layer then have more parameters, fewer, or as many? Count.
+#
+# Some models save memory by letting several query heads *share* one head of keys and values (you will build
+# this later). Then there are `num_heads` heads of queries, but only `num_kv_heads` heads of keys and as many of
+# values, each as wide as before. `W_K` and `W_V` become narrower; `W_Q` and `W_O` stay.
+#
+# **Contract** of `count_parameters(d_model, num_heads, num_kv_heads=None, bias=False)`
+#
+# * `d_model`, `num_heads`: ints; `num_heads` divides `d_model`, and `d_k = d_model / num_heads`. You need not
+#   check it.
+# * `num_kv_heads`: int that divides `num_heads`. `None`: as many as `num_heads`.
+# * `bias`: whether each of the four projections has a bias, one number for each column of its weights.
+# * Returns the number of parameters of the four projections together, as an int.
+#
+# **Worked example.**
+#
+# ```python
+# count_parameters(6, 3)                       # 144 = 4 · (6·6)
+# count_parameters(6, 3, num_kv_heads=1)       # 96 = 6·6 + 6·2 + 6·2 + 6·6      W_Q, W_K, W_V, W_O
+# count_parameters(6, 3, 1, bias=True)         # 112 = 96 + 6 + 2 + 2 + 6
+# ```
+#
+# <details><summary>Hint</summary>
+#
+# Write down the shape of each of the four matrices. Which of them have a column for each feature of each
+# *query* head, and which for each feature of each *key* head?
+# </details>
+
+# %% role="solution" item="count_parameters"
+from mha_lib.counting import count_parameters
+
+# %% role="test" item="count_parameters"
+check_number(
+    "eight heads",
+    count_parameters(16, 8),
+    1024,
+    mistakes={
+        "each head got full matrices; together the heads have one": 8192,
+        "a head reads all features, not d_k of them": 128,
+        "W_O is missing": 768,
+        "that is one head; there are eight": 128,
+        "without num_kv_heads, there are as many heads of keys and values as of queries": 576,
+    },
+)
+check_number("one head has as many", count_parameters(16, 1), 1024)
+check_number(
+    "eight heads of queries, two of keys and values",
+    count_parameters(16, 8, num_kv_heads=2),
+    640,
+    mistakes={
+        "num_kv_heads has no effect": 1024,
+        "keys are shared, but values are not": 832,
+        "W_O is missing": 384,
+    },
+)
+check_number(
+    "the same with biases",
+    count_parameters(16, 8, num_kv_heads=2, bias=True),
+    680,
+    mistakes={
+        "the biases are missing": 640,
+        "keys and values have as many biases as columns, 4 each": 704,
+        "each of the four projections has a bias": 656,
+    },
+)
+### BEGIN HIDDEN TESTS
+
+
+def number_of(value):
+    # Also where it is a float: whether it is whole has a part of its own.
+    value = value.item() if isinstance(value, np.ndarray) and value.shape == () else value
+    expect(type(value) in (int, float), "count_parameters should return a whole number")
+    return value
+
+
+def expect_count(*arguments, **options):
+    got = number_of(count_parameters(*arguments, **options))
+    expect(got == reference.count_parameters(*arguments, **options), "the number of parameters is not right")
+
+
+@part(points=1, example="count_parameters(6, 1)")
+def one_head(rng):
+    "With one head: four matrices, W_O included."
+    for d_model in (1, 512, int(rng.integers(9, 99))):
+        expect_count(d_model, 1)
+
+
+@part(points=2, example="count_parameters(6, 3)")
+def several_heads(rng):
+    "Every head reads all features, and the heads share the columns."
+    for heads, d_k in [(2, 5), (12, 64), (int(rng.integers(3, 9)), int(rng.integers(9, 99)))]:
+        expect_count(heads * d_k, heads)
+
+
+@part(points=2, example="count_parameters(6, 3, 1)")
+def shared_keys_and_values(rng):
+    "With fewer heads of keys and values, W_K and W_V are narrower, and W_Q and W_O are not."
+    for kv_heads, times, d_k in [(8, 4, 128), (1, 3, 5), (2, 3, int(rng.integers(9, 99)))]:
+        expect_count(kv_heads * times * d_k, kv_heads * times, kv_heads)
+
+
+@part(points=1, example="count_parameters(6, 3, bias=True)")
+def biases(rng):
+    "Each of the four projections has a bias, if there are biases."
+    for heads, d_k in [(1, 7), (12, 64), (int(rng.integers(3, 9)), int(rng.integers(9, 99)))]:
+        expect_count(heads * d_k, heads, bias=True)
+
+
+@part(points=1, needs="biases", example="count_parameters(6, 3, 1, True)")
+def biases_of_shared_keys_and_values(rng):
+    "A projection has as many biases as columns."
+    for kv_heads, times, d_k in [(8, 4, 128), (2, 3, int(rng.integers(9, 99)))]:
+        expect_count(kv_heads * times * d_k, kv_heads * times, kv_heads, True)
+
+
+@part(points=1, needs="several_heads", example="count_parameters(6, 3)")
+def whole_number(rng):
+    "The count is an int, not a float."
+    count = number_of(count_parameters(768, 12))
+    expect(type(count) is int, "the number of parameters should be an int, but it is a float")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="attention_flops_text"
+# ## 8. `attention_flops`: what must be computed
+#
+# **Points** {points attention_flops} · **Difficulty** 3 of 5 · **Importance** 3 of 5 · **Minutes** 20 ·
+# **Book** *Several heads*, section *What it costs*
+#
+# A product of an `(a, b)` with a `(b, c)` matrix has a·c entries, and each is a sum of b products: b
+# multiplications and b additions (counting the first one, which adds to 0). So it takes 2·a·b·c
+# floating-point operations. A layer of self-attention consists of such products.
+#
+# **Contract** of `attention_flops(n, d_model)`
+#
+# * `n`: number of tokens of the one sequence, `d_model`: width of the layer; ints.
+# * Returns, as an int, the floating-point operations of all matrix products in one forward pass of multi-head
+#   self-attention: the four projections, the scores, and the weights times the values. A multiplication and
+#   an addition count as 2. There is no mask, and softmax, scale and biases are not counted.
+#
+# The number of heads is no argument: find out why.
+#
+# **Worked example.** One token of width 1: four projections of 2 operations each, one score, one weighted
+# value.
+#
+# ```python
+# attention_flops(1, 1)       # 12 = 4·2 + 2 + 2
+# attention_flops(2, 3)       # 192 = 4·(2·2·3·3) + 2·2·3·2 + 2·2·2·3
+# ```
+#
+# <details><summary>Hint: the scores</summary>
+#
+# In one head, the scores are an `(n, d_k)` matrix times a `(d_k, n)` matrix. How much is that for all heads
+# together, if h·d_k = d_model?
+# </details>
+
+# %% role="solution" item="attention_flops"
+from mha_lib.counting import attention_flops
+
+# %% role="test" item="attention_flops"
+check_number(
+    "three tokens of width 5",
+    attention_flops(3, 5),
+    780,
+    mistakes={
+        "a multiplication and an addition are 2 operations": 390,
+        "the four projections are missing": 180,
+        "the projection with W_O is missing": 630,
+        "only the projections are counted": 600,
+        "the weights times the values are missing": 690,
+        "n and d_model have changed places": 660,
+        "half of the scores are missing; there is no mask": 720,
+    },
+)
+check_number("one token of width 1", attention_flops(1, 1), 12)
+### BEGIN HIDDEN TESTS
+
+
+def flops_of(n, d_model):
+    # Also where it is a float: whether it is whole has a part of its own.
+    value = attention_flops(n, d_model)
+    value = value.item() if isinstance(value, np.ndarray) and value.shape == () else value
+    expect(type(value) in (int, float), "attention_flops should return a whole number")
+    return value
+
+
+# The count is a·n + b·n². From the counts for n and 2·n tokens both a and b can be told, so that somebody who
+# has the projections right and the scores wrong gets points for the projections.
+
+
+@part(points=2, example="attention_flops(2, 3)")
+def projections(rng):
+    "What grows in proportion to the number of tokens is the cost of the four projections."
+    for n, d_model in [(3, 512), (int(rng.integers(4, 99)), int(rng.integers(4, 99)))]:
+        once, twice = flops_of(n, d_model), flops_of(2 * n, d_model)
+        expect(4 * once - twice == 16 * n * d_model**2, "the cost of the projections is not right")
+
+
+@part(points=2, example="attention_flops(2, 3)")
+def scores_and_values(rng):
+    "What grows with the square of the number of tokens is the cost of the scores and the weighted values."
+    for n, d_model in [(3, 512), (int(rng.integers(4, 99)), int(rng.integers(4, 99)))]:
+        once, twice = flops_of(n, d_model), flops_of(2 * n, d_model)
+        expect(twice - 2 * once == 8 * n**2 * d_model, "the cost of scores and weighted values is not right")
+
+
+@part(points=1, needs=("projections", "scores_and_values"), example="attention_flops(2, 3)")
+def all_together(rng):
+    "The whole count is right."
+    for n, d_model in [(1024, 768), (1, 1), (int(rng.integers(4, 99)), int(rng.integers(4, 99)))]:
+        right = flops_of(n, d_model) == reference.attention_flops(n, d_model)
+        expect(right, "the number of operations is not right")
+
+
+@part(points=1, needs="all_together", example="attention_flops(2, 3)")
+def whole_number(rng):
+    "The count is an int, not a float."
+    flops = flops_of(1024, 768)
+    expect(type(flops) is int, "the number of operations should be an int, but it is a float")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="see_costs"
+# **Look at it.** The first table splits the same layer into 1, 8, 64 and 512 heads. The second one shows
+# layers of published models; the last column compares them with the same layer without sharing. The figure
+# shows where the work lies: the cost of the projections grows with the length of the text, that of the scores
+# and weighted values with its square. Where do they meet, and is it the same place for each width?
+
+# %% role="show" id="show_costs"
+print("d_model = 512   heads    d_k   parameters")
+for heads in (1, 8, 64, 512):
+    print(f"{heads:21d} {512 // heads:6d} {count_parameters(512, heads):12,d}")
+
+MODELS = {  # d_model, heads, heads of keys and values, biases
+    "BERT-base": (768, 12, 12, True),
+    "GPT-2": (768, 12, 12, True),
+    "GPT-3": (12288, 96, 96, True),
+    "Llama 2 7B": (4096, 32, 32, False),
+    "Llama 2 70B": (8192, 64, 8, False),
+}
+print("\nmodel         d_model  heads  of K and V    d_k   parameters   of all keys and values")
+for name, (d_model, heads, kv_heads, bias) in MODELS.items():
+    count, full = (count_parameters(d_model, heads, kv, bias) for kv in (kv_heads, heads))
+    sizes = f"{d_model:7d} {heads:6d} {kv_heads:11d} {d_model // heads:6d}"
+    print(f"{name:12s} {sizes} {count:12,d} {count / full:24.1%}")
+
+figure, axes = plt.subplots(figsize=(6, 3.5))
+for d_model, style in [(256, "-"), (1024, "--"), (4096, ":")]:
+    lengths = 2 ** np.arange(6, 17)
+    shares = [1 - 8 * int(n) * d_model**2 / attention_flops(int(n), d_model) for n in lengths]
+    axes.plot(lengths, shares, style, color="black", label=f"d_model = {d_model}")
+    axes.plot(2 * d_model, 0.5, "o", color="black")
+axes.axhline(0.5, linewidth=0.5, color="grey")
+axes.set(xscale="log", xlabel="tokens n", ylabel="share of scores and values", ylim=(0, 1))
+axes.set_xscale("log", base=2)
+axes.set_title("half of the work at n = 2·d_model (dots)")
+axes.legend()
+figure.tight_layout()
+plt.show()
+
+# %% [markdown] id="hand_in"
+# ## Before you hand in
+#
+# Choose *Restart kernel and run all cells*, look through the checks once more, save, and hand in this one
+# file. Keep its name.
