@@ -114,7 +114,7 @@ def test_a_candidate_cannot_be_looked_into():
     with Session() as session:
         assert session.execute("check", LOOKS_INSIDE, 10) is None
         found = verdicts(session.perform)
-    assert caught(found) == {"accepts what is right"}, {n: v.reason for n, v in found.items()}
+    assert "accepts everything" in found["accepts what is right"].reason  # it found nothing to go by
 
 
 def test_what_a_candidate_changes_in_place_is_changed_in_the_checkers_array():
