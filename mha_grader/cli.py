@@ -294,4 +294,7 @@ def _print_item(path: Path, record: ItemRecord) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # As `python -m` this module is called `__main__`, where worker processes could not find its functions.
+    from mha_grader.cli import main as main_of_the_package
+
+    sys.exit(main_of_the_package())

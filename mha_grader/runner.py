@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -132,5 +133,6 @@ def describe_error(error: CallError, show_text: bool = False) -> tuple[Status, s
 
 def clean(text: str, length: int = 300) -> str:
     """Text of a student's process, made harmless for terminals and short."""
+    text = re.sub(r"\x1b\[[0-9;?]*[ -/]*[@-~]", "", text)  # terminal codes, whole
     text = "".join(c if c.isprintable() or c == " " else " " for c in text)
     return text if len(text) <= length else text[: length - 1] + "…"

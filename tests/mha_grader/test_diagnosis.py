@@ -16,6 +16,12 @@ VARIANTS = {
 }
 
 
+try:
+    VARIANTS["raises"](np.ones(1))
+except IndexError as raised:
+    TEXT = str(raised)
+
+
 def verdict(name, status, *steps):
     return Verdict(Part(name, 1.0, (), None, "proves", lambda rng: None), status, "", steps)
 
@@ -51,11 +57,27 @@ def test_other_parts_decide_between_variants_that_agree_on_one():
 
 
 def test_a_variant_that_raises_is_known_by_its_error():
-    error = CallError("error", ["IndexError", "LookupError", "Exception", "BaseException"])
+    types = ["IndexError", "LookupError", "Exception", "BaseException"]
+    error = CallError("error", types, TEXT)
     assert recognise("f", [verdict("a", "error", call([1], error=error))], VARIANTS) == {"a": "raises"}
-    other = CallError("error", ["TypeError", "Exception", "BaseException"])
+    other = CallError("error", ["TypeError", "Exception", "BaseException"], TEXT)
     assert recognise("f", [verdict("a", "error", call([1], error=other))], VARIANTS) == {}
     assert compare("f", VARIANTS["adds-two"], [call([1], error=CallError("timeout"))]) is None
+
+
+def test_errors_of_one_type_alone_are_no_likeness():
+    types = ["IndexError", "LookupError", "Exception", "BaseException"]
+    always = verdict("a", "error", call([1], error=CallError("error", types, "always")))
+    assert recognise("f", [always], VARIANTS) == {}
+
+
+def test_a_likeness_in_a_later_part_counts_only_if_the_first_part_agrees():
+    ground = verdict("ground", "fail", call([1, 2], [0.0, 0.0]))
+    later = verdict("later", "fail", call([5], [7.0]))
+    assert recognise("f", [ground, later], VARIANTS) == {}
+    assert recognise("f", [verdict("ground", "pass", call([1], [3.0])), later], VARIANTS) == {
+        "later": "adds-two"
+    }
 
 
 def test_the_text_of_an_error_decides_between_variants_that_raise_the_same():

@@ -140,5 +140,5 @@ def test_a_hidden_test_that_is_not_one_is_refused(source, message):
 
 
 def test_text_of_a_student_is_made_harmless():
-    assert clean("a\x1b[31mb\nc\u202ed") == "a [31mb c d"
+    assert clean("a\x1b[31mb\nc\u202ed\x1b") == "ab c d "
     assert len(clean("x" * 1000)) == 300

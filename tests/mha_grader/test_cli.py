@@ -1,0 +1,109 @@
+"""The command: what it prints, in which order, and what it says when something is not as it should be."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mha_grader import cli, sandbox
+from mha_grader.records import STATUSES
+
+COURSE = Path(__file__).parents[2]
+
+RIGHT = (
+    "def causal_mask(n, m=None):\n    m = n if m is None else m\n    return np.tri(n, m, m - n, dtype=bool)\n"
+)
+WRONG = "def causal_mask(n, m=None):\n    return np.tri(n, m or n, dtype=bool)\n"
+STUB = "def causal_mask(n, m=None):\n    raise NotImplementedError\n"
+BROKEN = "def causal_mask(n, m=None)\n"
+
+
+@pytest.fixture
+def files(tmp_path):
+    paths = []
+    for name, source in {"right": RIGHT, "wrong": WRONG, "stub": STUB, "broken": BROKEN}.items():
+        paths.append(tmp_path / f"{name}.py")
+        paths[-1].write_text(source)
+    return [str(path) for path in paths]
+
+
+def attempt(*arguments):
+    return cli.main(["--course", str(COURSE), "try", *arguments])
+
+
+def test_every_file_gets_a_line_of_json_in_its_order(files, capsys):
+    assert attempt("single_head", "causal_mask", *files, "--json") == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["file"] for line in lines] == files
+    assert [line["status"] for line in lines] == ["pass", "fail", "error", "error"]
+    right, wrong, stub, broken = lines
+    assert set(right) == {"file", "assignment", "item", "status", "score", "max_score", "parts"}
+    assert (right["assignment"], right["item"]) == ("single_head", "causal_mask")
+    assert right["score"] == right["max_score"] > wrong["score"] > stub["score"] == broken["score"] == 0
+    for line in lines:
+        assert line["score"] == sum(part["points"] for part in line["parts"])
+        for part in line["parts"]:
+            assert set(part) == {"name", "points", "max_points", "status", "pitfall", "message"}
+            assert part["status"] in STATUSES
+    assert {part["pitfall"] for part in wrong["parts"]} == {None, "causal-top-left"}
+
+
+def test_without_json_people_read_what_was_proved_and_why_it_failed(files, capsys):
+    assert attempt("single_head", "causal_mask", files[1]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "causal_mask 4 / 6" in out
+    assert "causal-top-left" in out
+
+
+def test_it_also_runs_as_a_module(files):
+    line = [
+        sys.executable,
+        "-m",
+        "mha_grader.cli",
+        "--course",
+        str(COURSE),
+        "try",
+        "single_head",
+        "causal_mask",
+    ]
+    done = subprocess.run([*line, *files, "--json"], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["double_head", "softmax", "x.py"], "there is no assignment 'double_head'"),
+        (["single_head", "softmin", "x.py"], "has no item 'softmin'; it has softmax, attention"),
+        (["single_head", "softmax", "no/such/file.py"], "cannot read no/such/file.py"),
+    ],
+)
+def test_what_is_not_there_is_named(arguments, words, capsys):
+    assert attempt(*arguments) == 1
+    assert words in capsys.readouterr().err
+
+
+def test_outside_a_course_it_says_where_to_go(tmp_path, capsys):
+    assert cli.main(["--course", str(tmp_path), "try", "single_head", "softmax", "x.py"]) == 1
+    assert "nbgrader_config.py" in capsys.readouterr().err
+
+
+def test_without_a_sandbox_nothing_is_graded(files, monkeypatch, capsys):
+    which = shutil.which
+    monkeypatch.setattr(sandbox.shutil, "which", lambda name: None if name == "bwrap" else which(name))
+    assert attempt("single_head", "causal_mask", files[0]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "apt-get install bubblewrap" in captured.err
+
+
+def test_the_help_of_every_command_says_what_it_does(capsys):
+    for command in ([], ["grade"], ["try"], ["feedback"], ["export"]):
+        with pytest.raises(SystemExit) as left:
+            cli.main([*command, "--help"])
+        assert left.value.code == 0
+        assert len(capsys.readouterr().out) > 300
