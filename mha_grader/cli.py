@@ -62,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Grade every hand-in of an assignment, enter the scores in nbgrader's gradebook, and show a "
         "table. Hand-ins that were graded before and have not changed are not run again.",
     )
-    grade.add_argument("assignment", metavar="ASSIGNMENT")
+    grade.add_argument("assignment", metavar="ASSIGNMENT", help="its name, for instance single_head")
     grade.add_argument("--student", metavar="ID", help="only this student")
     grade.add_argument(
         "--submitted", type=Path, metavar="DIR", help="where the hand-ins lie (default: submitted/)"
@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Write feedback/STUDENT/ASSIGNMENT/ASSIGNMENT.html for hand-ins that have been graded. "
         "Scores and comments that people gave in formgrader are in it.",
     )
-    page.add_argument("assignment", metavar="ASSIGNMENT")
+    page.add_argument("assignment", metavar="ASSIGNMENT", help="its name, for instance single_head")
     page.add_argument("--student", metavar="ID", help="only this student")
     page.set_defaults(run=_feedback)
 
@@ -85,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
         help="write the scores as CSV and JSON",
         description="Write grades/ASSIGNMENT.csv and grades/ASSIGNMENT.json for hand-ins that have been graded.",
     )
-    table.add_argument("assignment", metavar="ASSIGNMENT")
+    table.add_argument("assignment", metavar="ASSIGNMENT", help="its name, for instance single_head")
     table.set_defaults(run=_export)
 
     attempt = commands.add_parser(
@@ -94,9 +94,11 @@ def _parser() -> argparse.ArgumentParser:
         description="Grade Python files, each of which defines one item of an assignment (and whatever it needs), "
         "through the same sandbox and the same hidden tests as hand-ins.",
     )
-    attempt.add_argument("assignment", metavar="ASSIGNMENT")
-    attempt.add_argument("item", metavar="ITEM")
-    attempt.add_argument("files", type=Path, nargs="+", metavar="FILE.py")
+    attempt.add_argument("assignment", metavar="ASSIGNMENT", help="its name, for instance single_head")
+    attempt.add_argument(
+        "item", metavar="ITEM", help="the name that each file defines, for instance attention"
+    )
+    attempt.add_argument("files", type=Path, nargs="+", metavar="FILE.py", help="graded one by one")
     attempt.add_argument("--json", action="store_true", help="one JSON object a file instead of a table")
     attempt.set_defaults(run=_try)
     return parser
