@@ -1,7 +1,8 @@
 """How assignments are written: one text source each, and everything else is generated from it.
 
 `solutions/<assignment>.py` is a Python file in jupytext's percent format. Its head names the assignment and
-its version; every cell says in its own head what it is for:
+its version, and perhaps files of `mha_lib` that students get beside the notebook; every cell says in its own
+head what it is for:
 
     # %% [markdown] id="intro"                text; {points softmax} and {points} become numbers
     # %% role="given" id="imports"            code that the grader runs too
@@ -55,6 +56,7 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import ClearSolutions, SaveCells
 from traitlets.config import PyFileConfigLoader
 
+import mha_lib
 from mha_grader import candidates
 
 ROLES = ("given", "show", "solution", "test", "author")
@@ -93,6 +95,8 @@ def build(course_root: Path, assignment: str) -> Path:
     folder.mkdir()
     for name in HELPERS:
         shutil.copyfile(sources / name, folder / name)
+    for name in _read_source(sources / f"{assignment}.py").metadata["mha"].get("files", []):
+        shutil.copyfile(Path(mha_lib.__path__[0]) / name, folder / name)
     path = folder / f"{assignment}.ipynb"
     path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8", newline="\n")
     return path
@@ -178,12 +182,8 @@ def instructor_notebook(path: Path) -> Any:
     Raises:
         SourceError: if the source is not right.
     """
-    if not path.is_file():
-        raise SourceError(f"there is no {path}")
-    source = jupytext.read(path)
-    stamp = source.metadata.get("mha", {})
-    if stamp.get("assignment") != path.stem or not isinstance(stamp.get("version"), str):
-        raise SourceError(f'{path.name}: its head should say mha: {{assignment: {path.stem}, version: "…"}}')
+    source = _read_source(path)
+    stamp = source.metadata["mha"]
     cells = []
     for number, cell in enumerate(source.cells, start=1):
         try:
@@ -206,6 +206,17 @@ def instructor_notebook(path: Path) -> Any:
         "mha": {"assignment": path.stem, "version": stamp["version"], "digest": digest},
     }
     return nbformat.v4.new_notebook(cells=cells, metadata=metadata)
+
+
+def _read_source(path: Path) -> Any:
+    """The text source as a notebook whose metadata holds its stamp."""
+    if not path.is_file():
+        raise SourceError(f"there is no {path}")
+    source = jupytext.read(path)
+    stamp = source.metadata.get("mha", {})
+    if stamp.get("assignment") != path.stem or not isinstance(stamp.get("version"), str):
+        raise SourceError(f'{path.name}: its head should say mha: {{assignment: {path.stem}, version: "…"}}')
+    return source
 
 
 def _make_cell(cell: Any, sources: Path) -> Any:

@@ -210,6 +210,14 @@ def test_helpers_lie_beside_the_notebook_and_nothing_else_does(course):
     assert sorted(path.name for path in folder.iterdir()) == ["checks.py", "demo.ipynb"]
 
 
+def test_files_of_the_package_that_the_head_names_lie_beside_the_notebook_too(course):
+    source = course / "solutions" / "demo.py"
+    source.write_text(DEMO.replace('version: "1.2"', 'version: "1.2", files: [heads.py]'))
+    folder = build(course, "demo").parent
+    assert sorted(path.name for path in folder.iterdir()) == ["checks.py", "demo.ipynb", "heads.py"]
+    assert (folder / "heads.py").read_bytes() == (ROOT / "mha_lib" / "heads.py").read_bytes()
+
+
 def test_every_source_but_the_helpers_is_an_assignment(course):
     assert assignments(course) == ["demo"]
 
