@@ -5,7 +5,8 @@ position must report, side by side, what stands at `k` fixed offsets from it. On
 Offsets count around the end of the sequence, so that every position has all of them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -176,6 +177,22 @@ def at_offsets(x: Tensor, offsets: tuple[int, ...]) -> Tensor:
     return torch.stack([x.roll(-offset, dims=1) for offset in offsets], dim=2)  # (batch, n, k, …)
 
 
+@contextmanager
+def _reproducible(seed: int) -> Iterator[None]:
+    """Seed torch's random numbers and use one thread; afterwards both are as before.
+
+    On products this small a second thread only waits for the first, for minutes if the machine is busy.
+    """
+    threads = torch.get_num_threads()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)
+
+
 def _with_positions(content: Tensor) -> Tensor:
     positions = torch.eye(N).expand(len(content), N, N)  # (batch, n, n)
     return torch.cat([content, positions], dim=-1)  # (batch, n, c + n)
@@ -191,8 +208,7 @@ def _train_and_test(
     seed: int,
 ) -> tuple[Tensor, Tensor, np.ndarray]:
     """Output and target on fresh sequences after training, and the mean attention weights there."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with _reproducible(seed):
         layer = AttentionLayer(CONTENT + N, num_heads, d_out, hidden)
         peak = 1e-2 if hidden else 3e-2
         optimizer = torch.optim.Adam(layer.parameters(), lr=peak)

@@ -74,5 +74,5 @@ def heat_map(
     if decimals is None:
         return
     for (i, j), weight in np.ndenumerate(weights):
-        colour = "white" if weight > 0.5 else INK
+        colour = "white" if weight > 0.6 else INK
         ax.text(j, i, f"{weight:.{decimals}f}", ha="center", va="center", color=colour)

@@ -1,0 +1,97 @@
+"""The built book, a browser without a network, and a server for the book."""
+
+import fcntl
+import functools
+import http.server
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+import yaml
+from playwright.sync_api import sync_playwright
+
+ROOT = Path(__file__).parents[2]
+HTML = ROOT / "_build" / "html"
+CHROMIUM = "/usr/bin/chromium"
+FLAGS = [
+    "--no-sandbox",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--disable-quic",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # no other host can even be looked up
+]
+
+
+def toc_pages():
+    """Every page that `_toc.yml` lists, without suffix, in reading order."""
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text("utf-8"))
+    return [toc["root"], *(chapter["file"] for part in toc["parts"] for chapter in part["chapters"])]
+
+
+def _is_current():
+    sources = [ROOT / "_config.yml", ROOT / "_toc.yml", *ROOT.glob("exercises/*/*.ipynb")]
+    sources += [path for room in ("book", "mha_lib") for path in ROOT.glob(f"{room}/**/*.*")]
+    built = HTML / "searchindex.js"  # written last
+    return built.exists() and all(
+        path.stat().st_mtime <= built.stat().st_mtime for path in sources if path.suffix != ".pyc"
+    )
+
+
+@pytest.fixture(scope="session")
+def book():
+    """The folder of the built book; built here if it is missing or older than its sources."""
+    HTML.parent.mkdir(exist_ok=True)
+    with (HTML.parent / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one build, also when tests run in several processes
+        if not _is_current():
+            shutil.rmtree(HTML, ignore_errors=True)  # else pages that are gone would stay
+            command = [Path(sys.executable).with_name("jupyter-book"), "build", ".", "--all", "--quiet"]
+            strict = ["--warningiserror", "--nitpick", "--keep-going"]
+            build = subprocess.run([*command, *strict], cwd=ROOT, capture_output=True, text=True, check=False)
+            assert build.returncode == 0, build.stdout[-4000:] + build.stderr[-4000:]
+    return HTML
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium):
+    """A page on which everything that goes wrong is collected in `page.troubles`, and all requests too."""
+    context = chromium.new_context()
+    page = context.new_page()
+    page.troubles, page.requests = [], []
+    page.on("request", lambda request: page.requests.append(request.url))
+    page.on("requestfailed", lambda request: page.troubles.append(f"failed: {request.url}"))
+    page.on("response", lambda r: page.troubles.append(f"{r.status}: {r.url}") if r.status >= 400 else None)
+    page.on("pageerror", lambda error: page.troubles.append(f"error: {error}"))
+    page.on("console", lambda m: page.troubles.append(f"console: {m.text}") if m.type == "error" else None)
+    yield page
+    context.close()
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture(scope="session")
+def addresses(book):
+    """Where the book is: as a folder and on a local server."""
+    handler = functools.partial(_Quiet, directory=book)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield {"file": book.as_uri(), "http": f"http://127.0.0.1:{server.server_port}"}
+        server.shutdown()
+        thread.join()

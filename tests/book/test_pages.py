@@ -1,0 +1,76 @@
+"""Every page of the built book, opened in a browser that has no network."""
+
+import pytest
+
+from .conftest import toc_pages
+
+PAGES = [*toc_pages(), "index", "search", "genindex"]
+ALL_MATHEMATICS = "elements => elements.map(e => Boolean(e.querySelector('mjx-container svg')))"
+MATHEMATICS_DONE = (
+    "() => !document.querySelector('.math') || window.MathJax?.startup?.promise?.then(() => true)"
+)
+
+
+def open_page(page, url):
+    page.goto(url, wait_until="load")
+    page.wait_for_function(MATHEMATICS_DONE)
+
+
+def test_every_page_that_was_built_is_opened_here(book):
+    ours = {path.relative_to(book).with_suffix("").as_posix() for path in book.rglob("*.html")}
+    ours = {name for name in ours if not name.startswith("_static/")}
+    assert ours == set(PAGES)
+
+
+@pytest.mark.parametrize("scheme", ["file", "http"])
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_needs_nothing_from_elsewhere_and_shows_its_mathematics(page, addresses, name, scheme):
+    open_page(page, f"{addresses[scheme]}/{name}.html")
+    page.wait_for_load_state("networkidle")
+    assert page.troubles == []
+    strangers = [url for url in page.requests if not url.startswith((addresses[scheme], "data:"))]
+    assert strangers == []
+    rendered = page.locator("article .math").evaluate_all(ALL_MATHEMATICS)
+    assert all(rendered)
+    assert page.locator("mjx-merror, .error, .problematic").count() == 0
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_page_scrolls_sideways_on_a_small_screen(page, addresses, name):
+    page.set_viewport_size({"width": 360, "height": 800})
+    open_page(page, f"{addresses['file']}/{name}.html")
+    width = page.evaluate("document.scrollingElement.scrollWidth")
+    assert width <= 360
+
+
+@pytest.mark.parametrize("name", toc_pages())
+def test_every_figure_says_in_words_what_it_shows(page, addresses, name):
+    page.goto(f"{addresses['file']}/{name}.html")
+    texts = page.locator("article .cell_output img").evaluate_all("images => images.map(i => i.alt)")
+    assert [text for text in texts if len(text) < 40] == []
+
+
+def test_chapters_have_mathematics_and_figures_to_look_at(page, addresses):
+    page.goto(f"{addresses['file']}/book/one_head.html")
+    assert page.locator("article .math").count() > 10
+    assert page.locator("article .cell_output img").count() >= 3
+
+
+def test_an_answer_opens_with_the_keyboard_and_says_why(page, addresses):
+    page.goto(f"{addresses['file']}/book/one_head.html")
+    question = page.locator(".admonition.check").first
+    for kind, verdict in (("wrong", "No."), ("right", "Right.")):
+        answer = question.locator(f"details.{kind}").first
+        assert not answer.locator(".sd-card-body").is_visible()
+        answer.locator("summary").focus()
+        page.keyboard.press("Enter")
+        assert answer.locator(".sd-card-body").is_visible()
+        before = "e => getComputedStyle(e, '::before').content"
+        assert verdict in answer.locator(".sd-card-body p").first.evaluate(before)
+
+
+def test_search_works_from_a_folder(page, addresses):
+    page.goto(f"{addresses['file']}/search.html?q=causal")
+    page.locator("ul.search li").first.wait_for()
+    assert "One head" in page.locator("ul.search").inner_text()
+    assert page.troubles == []

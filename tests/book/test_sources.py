@@ -1,0 +1,67 @@
+"""What holds of the book's text before it is built."""
+
+import json
+import re
+
+import pytest
+
+from .conftest import ROOT, toc_pages
+
+PAGES = sorted(ROOT.glob("book/*.md"))
+CHAPTERS = [page for page in PAGES if "kernelspec:" in page.read_text("utf-8")]
+CODE = re.compile(r"^```\{code-cell\}.*?^```$", re.MULTILINE | re.DOTALL)
+
+
+def name_of(page):
+    return page.stem
+
+
+def test_every_page_is_in_the_table_of_contents():
+    assert {f"book/{page.stem}" for page in PAGES} == {
+        name for name in toc_pages() if name.startswith("book/")
+    }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_lines_are_short_enough_to_read_and_code_to_fit_its_box(page):
+    text = page.read_text("utf-8")
+    code = [line for cell in CODE.findall(text) if "mystnb:" not in cell for line in cell.splitlines()]
+    assert [line for line in code if len(line) > 78] == []
+    assert [line for line in text.splitlines() if len(line) > 100] == []
+
+
+@pytest.mark.parametrize("page", CHAPTERS, ids=name_of)
+def test_a_chapter_has_all_its_parts(page):
+    text = page.read_text("utf-8")
+    parts = [
+        ":class: outcomes",
+        "**The question of this chapter:**",
+        ":class: check",
+        ":class-container: right",
+    ]
+    parts += [":class: misconception", "## Exercises", "{solution}", "## Sources", "{cite:t}"]
+    assert [part for part in parts if part not in text] == []
+
+
+@pytest.mark.parametrize("page", CHAPTERS, ids=name_of)
+def test_every_question_has_one_right_answer_and_wrong_ones(page):
+    questions = re.findall(r"^:{5}\{admonition\}.*?^:{5}$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    assert questions
+    for question in questions:
+        assert question.count(":class-container: right") == 1
+        assert question.count(":class-container: wrong") >= 1
+
+
+@pytest.mark.parametrize("notebook", sorted(ROOT.glob("exercises/*/*.ipynb")), ids=name_of)
+def test_where_a_notebook_points_into_the_book_there_is_such_a_section(notebook):
+    cells = json.loads(notebook.read_text("utf-8"))["cells"]
+    text = " ".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    headings = {}
+    for page in PAGES:
+        found = re.findall(r"^#+ (.+)$", CODE.sub("", page.read_text("utf-8")), re.MULTILINE)
+        headings[found[0]] = found[1:]
+    pointers = re.findall(r"\*\*Book\*\* \*([^*]+)\*,\s+sections? ((?:\*[^*]+\*(?: and )?)+)", text)
+    assert pointers
+    for chapter, sections in pointers:
+        if chapter in headings:  # chapters are written one by one
+            assert set(re.findall(r"\*([^*]+)\*", sections)) <= set(headings[chapter])
