@@ -562,7 +562,7 @@ PITFALLS = (
         symptom="No token ever sees another one; the output at a position depends on that position alone.",
         reason="You attend over the axis of the heads, since it stands where `@` expects the tokens.",
         fix="Exchange the axes first: (batch, heads, n, d_k), so that the tokens are on the last axis but one.",
-        passes=("finite", "one token"),
+        passes=("shape", "finite"),
         variants={"multi_head.multi_head_attention": multi_head_attention_between_heads},
     ),
     Pitfall(

@@ -717,7 +717,7 @@ PITFALLS = (
         symptom="An error, or, for one sequence, no mask at all: a single True fits everything.",
         reason="You build the causal mask from the first axis, but that counts sequences, not tokens.",
         fix="Take the number of tokens: `n = X.shape[1]`.",
-        passes=("one token",),
+        passes=(),
         variants={"multi_head.causal_multi_head_attention": causal_multi_head_attention_size_from_batch},
     ),
     Pitfall(
