@@ -17,6 +17,7 @@ from mha_lib.pitfalls import (
     modules,
     projections,
     pruning,
+    reading_heads,
     scale,
     sharing,
     softmax,
@@ -38,6 +39,7 @@ FAMILIES: Mapping[str, tuple[Pitfall, ...]] = {
     "counting": counting.PITFALLS,
     "sharing": sharing.PITFALLS,
     "pruning": pruning.PITFALLS,
+    "reading-heads": reading_heads.PITFALLS,
 }
 
 # All pitfalls by slug, in the same order.

@@ -67,5 +67,12 @@ WEAK_CHECKS: Mapping[str, str] = {
     "one head removed": "the result is right when one head is removed",
     "weights": "the weights are right",
     "layer's output": "the output of the layer with these weights is right",
+    "all biases 0": "the result is right when all biases are 0",
+    "maps": "the attention weights are right",
+    "offset 0": "the result is right for offset 0",
+    "direction": "heads that look back and heads that look ahead are told apart",
+    "one head kept": "the result is right when one head is kept",
+    "all heads kept": "the result is right when all heads are kept",
+    "order of heads": "the most important head is found",
     "right values": "the result is right",
 }
