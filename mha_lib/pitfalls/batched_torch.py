@@ -344,7 +344,11 @@ class WithInnerStep(right.MultiHeadAttention):
 
     def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Mask) -> Tensor:
         """Attention with dropout, `(batch, heads, n, d_k)`."""
-        return self.dropout(masked_softmax(scaled_scores(Q, K), mask)) @ V  # (batch, heads, n, d_k)
+        return self.dropout(self.weigh(Q, K, mask)) @ V  # (batch, heads, n, d_k)
+
+    def weigh(self, Q: Tensor, K: Tensor, mask: Mask) -> Tensor:
+        """The weights, `(batch, heads, n, n)`."""
+        return masked_softmax(scaled_scores(Q, K), mask)  # (batch, heads, n, n)
 
     def merge_heads(self, heads: Tensor) -> Tensor:
         """The heads side by side, `(batch, n, d_model)`."""
@@ -402,17 +406,17 @@ class BatchFirstForgotten(right.MultiHeadAttention):
 class NoScale(WithInnerStep):
     """Wrong: the scores are not divided by √d_k."""
 
-    def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Mask) -> Tensor:
+    def weigh(self, Q: Tensor, K: Tensor, mask: Mask) -> Tensor:
         """Wrong."""
-        return super().attend(Q * self.d_k**0.5, K, V, mask)
+        return super().weigh(Q * self.d_k**0.5, K, mask)
 
 
 class ScaleByDModel(WithInnerStep):
     """Wrong: the scores are divided by √d_model."""
 
-    def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Mask) -> Tensor:
+    def weigh(self, Q: Tensor, K: Tensor, mask: Mask) -> Tensor:
         """Wrong."""
-        return super().attend(Q / self.num_heads**0.5, K, V, mask)
+        return super().weigh(Q / self.num_heads**0.5, K, mask)
 
 
 class LinearAppliedTransposed(right.MultiHeadAttention):
@@ -479,33 +483,33 @@ class WeightsReturnedToo(WithInnerStep):
 class LayerMaskNoEffect(WithInnerStep):
     """Wrong: the mask is never used."""
 
-    def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Mask) -> Tensor:
+    def weigh(self, Q: Tensor, K: Tensor, mask: Mask) -> Tensor:
         """Wrong."""
-        return super().attend(Q, K, V, None)
+        return super().weigh(Q, K, None)
 
 
 class LayerMaskInverted(WithInnerStep):
     """Wrong: True is taken to mean "ignore", as for `nn.MultiheadAttention`."""
 
-    def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Mask) -> Tensor:
+    def weigh(self, Q: Tensor, K: Tensor, mask: Mask) -> Tensor:
         """Wrong."""
-        return super().attend(Q, K, V, None if mask is None else ~mask)
+        return super().weigh(Q, K, None if mask is None else ~mask)
 
 
 class LayerFirstMaskForAll(WithInnerStep):
     """Wrong: the first sequence's mask is used for all."""
 
-    def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Mask) -> Tensor:
+    def weigh(self, Q: Tensor, K: Tensor, mask: Mask) -> Tensor:
         """Wrong."""
-        return super().attend(Q, K, V, mask[0] if mask is not None and mask.dim() == 4 else mask)
+        return super().weigh(Q, K, mask[0] if mask is not None and mask.dim() == 4 else mask)
 
 
 class MaskBatchOnHeadAxis(WithInnerStep):
     """Wrong: without its axis of size 1, the mask's batch meets the heads."""
 
-    def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Mask) -> Tensor:
+    def weigh(self, Q: Tensor, K: Tensor, mask: Mask) -> Tensor:
         """Wrong."""
-        return super().attend(Q, K, V, mask if mask is None else mask.squeeze(-3))
+        return super().weigh(Q, K, mask[:, 0] if mask is not None and mask.dim() == 4 else mask)
 
 
 class MaskRepeatedInWrongOrder(WithInnerStep):
@@ -522,25 +526,25 @@ class MaskRepeatedInWrongOrder(WithInnerStep):
 class LayerEmptyRowNan(WithInnerStep):
     """Wrong: a row of nothing but −∞ becomes 0/0."""
 
-    def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Mask) -> Tensor:
+    def weigh(self, Q: Tensor, K: Tensor, mask: Mask) -> Tensor:
         """Wrong."""
-        return attention_empty_row_nan(Q, K, V, mask)[0]  # (batch, heads, n, d_k)
+        return attention_empty_row_nan(Q, K, K, mask)[1]  # (batch, heads, n, n)
 
 
 class LayerNanGradient(WithInnerStep):
     """Wrong: NaN is replaced in the output, and stays in the gradient."""
 
-    def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Mask) -> Tensor:
+    def weigh(self, Q: Tensor, K: Tensor, mask: Mask) -> Tensor:
         """Wrong."""
-        return attention_nan_gradient(Q, K, V, mask)[0]  # (batch, heads, n, d_k)
+        return attention_nan_gradient(Q, K, K, mask)[1]  # (batch, heads, n, n)
 
 
 class LayerCutOff(WithInnerStep):
     """Wrong: the weights are taken out of the graph."""
 
-    def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Mask) -> Tensor:
+    def weigh(self, Q: Tensor, K: Tensor, mask: Mask) -> Tensor:
         """Wrong."""
-        return self.dropout(masked_softmax(scaled_scores(Q, K), mask).detach()) @ V  # (batch, heads, n, d_k)
+        return super().weigh(Q, K, mask).detach()  # (batch, heads, n, n)
 
 
 class DropoutInEval(WithInnerStep):
@@ -548,7 +552,7 @@ class DropoutInEval(WithInnerStep):
 
     def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Mask) -> Tensor:
         """Wrong."""
-        weights = masked_softmax(scaled_scores(Q, K), mask)  # (batch, heads, n, n)
+        weights = self.weigh(Q, K, mask)  # (batch, heads, n, n)
         return nn.functional.dropout(weights, self.dropout.p) @ V  # (batch, heads, n, d_k)
 
 
@@ -569,7 +573,7 @@ class DropoutOnOutput(WithInnerStep):
 
     def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Mask) -> Tensor:
         """Without dropout."""
-        return masked_softmax(scaled_scores(Q, K), mask) @ V  # (batch, heads, n, d_k)
+        return self.weigh(Q, K, mask) @ V  # (batch, heads, n, d_k)
 
 
 class DropoutOnHeads(WithInnerStep):
@@ -577,7 +581,7 @@ class DropoutOnHeads(WithInnerStep):
 
     def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Mask) -> Tensor:
         """Wrong."""
-        return self.dropout(masked_softmax(scaled_scores(Q, K), mask) @ V)  # (batch, heads, n, d_k)
+        return self.dropout(self.weigh(Q, K, mask) @ V)  # (batch, heads, n, d_k)
 
 
 class DropoutMissing(WithInnerStep):
@@ -585,7 +589,7 @@ class DropoutMissing(WithInnerStep):
 
     def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Mask) -> Tensor:
         """Wrong."""
-        return masked_softmax(scaled_scores(Q, K), mask) @ V  # (batch, heads, n, d_k)
+        return self.weigh(Q, K, mask) @ V  # (batch, heads, n, d_k)
 
 
 class DropoutNotRescaled(WithInnerStep):
@@ -593,7 +597,7 @@ class DropoutNotRescaled(WithInnerStep):
 
     def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Mask) -> Tensor:
         """Wrong."""
-        weights = masked_softmax(scaled_scores(Q, K), mask)  # (batch, heads, n, n)
+        weights = self.weigh(Q, K, mask)  # (batch, heads, n, n)
         if self.training:
             weights = weights * (torch.rand_like(weights) >= self.dropout.p)
         return weights @ V  # (batch, heads, n, d_k)

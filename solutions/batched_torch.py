@@ -1,0 +1,1497 @@
+# ---
+# jupyter:
+#   jupytext: {text_representation: {extension: .py, format_name: percent}}
+#   mha: {assignment: batched_torch, version: "1.0"}
+# ---
+
+# %% role="author"
+from types import SimpleNamespace
+
+import numpy as np
+
+from mha_grader.testing import (
+    CallError,
+    construct,
+    expect,
+    expect_close,
+    expect_unchanged,
+    filled,
+    gradients,
+    keep,
+    load_parameters,
+    part,
+)
+
+reference = SimpleNamespace()  # in grading: the instructor's solutions by name
+
+# %% [markdown] id="intro"
+# # All heads at once, in PyTorch
+#
+# You build the multi-head attention that models are trained with: one product makes the queries of all heads,
+# one transposition gives each head its own, one batched product does the attention of all heads and all
+# sequences. Then you meet what a formula on paper does not tell: half precision, queries that have nothing to
+# attend to, gradients, dropout, and a mask that must move with the layer.
+#
+# | | item | what it is | points | minutes |
+# |---|---|---|---|---|
+# | 1 | `attention` | one head on tensors, safe in every precision | {points attention} | 40 |
+# | 2 | `MultiHeadAttention` | the layer | {points MultiHeadAttention} | 45 |
+# | 3 | `CausalSelfAttention` | without looking ahead, from one product | {points CausalSelfAttention} | 30 |
+# | 4 | `from_builtin` | the weights of PyTorch's own layer | {points from_builtin} | 25 |
+# | 5 | `sdpa_attention` | PyTorch's own kernel | {points sdpa_attention} | 15 |
+#
+# Together {points} points.
+#
+# **How to work.** Each item has a cell to write in: put your code in place of the lines `# YOUR CODE HERE`
+# and `raise NotImplementedError()`, keep the names and the parameters, and run the check in the cell below it.
+# The check prints `ok`, or what was expected and what came. If you cannot do an item, go on: the points of the
+# others can be had without it. You may add cells and methods of your own.
+#
+# **How it is graded.** By more tests than you see here: other sizes, other numbers, more of each contract.
+# Every item is tested in parts, and each part that passes earns its points. Before a layer is tested, numbers
+# of the tests' own choice are written into its parameters, so it does not matter how yours start. Any code
+# that keeps the contract is right. Use PyTorch; `nn.MultiheadAttention` itself is no answer to items 2 and 3,
+# since its parameters have other names.
+#
+# | letter | meaning | letter | meaning |
+# |---|---|---|---|
+# | `batch` | number of sequences | `d_model` | width of the whole layer |
+# | `n` | number of queries | `num_heads` | number of heads |
+# | `m` | number of keys and values | `d_k`, `d_v` | width of one head's queries and keys, and values |
+#
+# Three rules hold for everything here. No function changes its arguments in place. In a **mask**, `True` means
+# that the query *may* attend to the key. And a query that may attend to **nothing** is no error: its weights
+# and its output are 0, and every gradient stays finite.
+
+# %% role="given" id="imports"
+import torch
+from torch import nn
+
+# %% role="show" id="imports_for_checks"
+from checks import check_close, check_equal, check_unchanged, filled
+
+# %% [markdown] id="given_text"
+# From the assignment on multi-head attention you have this function; use it where you like.
+
+# %% role="given" id="given_head_dim"
+from mha_lib.heads import head_dim
+
+# %% [markdown] id="attention_text"
+# ## 1. `attention`: one head, safe in every precision
+#
+# **Points** {points attention} · **Difficulty** 3 of 5 · **Importance** 5 of 5 · **Minutes** 40 ·
+# **Book** *Batched attention*, section *One kernel*
+#
+# The formula is the one you know,
+#
+# $$\operatorname{attention}(Q, K, V) = \operatorname{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V,$$
+#
+# and so are the shapes. Three things are new. The tensors may be in half precision, where the largest number
+# is 65,504 (`float16`) or where numbers have three digits (`bfloat16`). A query may have no key at all, for
+# example in a sequence that is all padding. And whatever you do must let gradients through.
+#
+# **Contract** of `attention(Q, K, V, mask=None)`
+#
+# * `Q` is `(..., n, d_k)`, `K` is `(..., m, d_k)`, `V` is `(..., m, d_v)`: tensors of the same dtype, one of
+#   `float32`, `float64`, `float16`, `bfloat16`. The dots stand for the same leading axes in all three: none,
+#   `(batch,)`, `(batch, heads)` or more. `n` and `m` may differ, and so may `d_k` and `d_v`.
+# * `mask` is `None`, or a boolean tensor with a shape that broadcasts to `(..., n, m)`, for example `(n, m)` or
+#   `(batch, 1, n, m)`. Where it is `False`, the weight is 0, and the other weights of the query still sum to 1.
+# * A query for which the mask is `False` everywhere gets weights 0 and output 0.
+# * Scores are finite. Those of keys that a query may attend to can be as low as −20,000. In half precision no
+#   |q·k| is above 100.
+# * Returns two tensors, `(output, weights)`, of shape `(..., n, d_v)` and `(..., n, m)`, in the dtype of the
+#   arguments. In `float16` they may be off by 0.005, in `bfloat16` by 0.03.
+# * Gradients reach `Q`, `K` and `V`, and none of them is infinite or NaN, also if there are queries without
+#   any key.
+#
+# **Worked example.** Two queries, three keys, `d_k` = 4, so the scores are divided by 2. The keys hold
+# logarithms: the first query sees 1, 1, 2, and the second 3, 1, 1. With the mask below, the second query has
+# nothing to attend to.
+#
+# ```python
+# Q = torch.tensor([[2.0, 0.0, 0.0, 0.0], [0.0, 2.0, 0.0, 0.0]])
+# K = torch.tensor([[1.0, 3.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0], [2.0, 1.0, 1.0, 1.0]]).log()
+# V = torch.tensor([[4.0, 0.0], [0.0, 8.0], [2.0, 2.0]])
+# output, weights = attention(Q, K, V)
+# # weights: [[0.25, 0.25, 0.5], [0.6, 0.2, 0.2]]
+# # output:  [[2.0, 3.0], [2.8, 2.0]]
+# mask = torch.tensor([[True, True, False], [False, False, False]])
+# output, weights = attention(Q, K, V, mask)
+# # weights: [[0.5, 0.5, 0.0], [0.0, 0.0, 0.0]]
+# # output:  [[2.0, 4.0], [0.0, 0.0]]
+# ```
+#
+# <details><summary>Hint: the mask</summary>
+#
+# `scores.masked_fill(where, value)` puts `value` where `where` is `True`. That is the opposite of what this mask
+# says: `~mask` turns it round. And it returns a new tensor; `masked_fill_`, with an underscore, writes in place.
+# </details>
+#
+# <details><summary>Hint: half precision</summary>
+#
+# −1e9 does not exist in `float16`. Minus infinity exists in every precision, and so does
+# `torch.finfo(scores.dtype).min`.
+# </details>
+#
+# <details><summary>Hint: a query without keys</summary>
+#
+# A row of nothing but −∞ gives 0/0 in the softmax: NaN. Setting NaN to 0 afterwards mends the output, but a
+# gradient may already be lost on the way back. It is safer to let no NaN come up: give such a row any finite
+# scores, and set its weights to 0 after the softmax. `mask.any(dim=-1, keepdim=True)` tells which rows have a
+# key. Do it without writing into the weights in place: the backward pass of the softmax still needs them.
+# </details>
+
+# %% role="solution" item="attention"
+from mha_lib.torch_attention import attention
+
+# %% role="test" item="attention"
+Q = torch.tensor([[2.0, 0.0, 0.0, 0.0], [0.0, 2.0, 0.0, 0.0]])  # (n, d_k) = (2, 4)
+K = torch.tensor(
+    [[1.0, 3.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0], [2.0, 1.0, 1.0, 1.0]]
+).log()  # (m, d_k) = (3, 4)
+V = torch.tensor([[4.0, 0.0], [0.0, 8.0], [2.0, 2.0]])  # (m, d_v) = (3, 2)
+output, weights = attention(Q, K, V)
+check_close(
+    "weights",
+    weights,
+    torch.tensor([[0.25, 0.25, 0.5], [0.6, 0.2, 0.2]]),
+    mistakes={
+        "the scores were not divided by √d_k": [[0.1667, 0.1667, 0.6667], [0.8182, 0.0909, 0.0909]],
+        "the scores were divided by d_k, not by its square root": [
+            [0.2929, 0.2929, 0.4142],
+            [0.4641, 0.2679, 0.2679],
+        ],
+    },
+)
+check_close("output", output, torch.tensor([[2.0, 3.0], [2.8, 2.0]]))
+
+batch = [tensor.expand(5, 2, *tensor.shape) for tensor in (Q, K, V)]  # (batch, heads, …)
+check_close(
+    "output with leading axes",
+    attention(*batch)[0],
+    torch.tensor([[2.0, 3.0], [2.8, 2.0]]).expand(5, 2, 2, 2),
+)
+
+mask = torch.tensor([[True, True, False], [False, True, True]])  # (n, m)
+check_close(
+    "weights under a mask",
+    attention(Q, K, V, mask)[1],
+    torch.tensor([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]),
+    mistakes={
+        "the mask is the wrong way round: True means that the query may attend": [
+            [0.0, 0.0, 1.0],
+            [1.0, 0.0, 0.0],
+        ],
+        "the mask has no effect: masked_fill returns a new tensor": [[0.25, 0.25, 0.5], [0.6, 0.2, 0.2]],
+        "the mask came after the softmax, so the weights no longer sum to 1": [
+            [0.25, 0.25, 0.0],
+            [0.0, 0.2, 0.2],
+        ],
+    },
+)
+
+mask = torch.tensor([[True, True, False], [False, False, False]])  # the second query has no key
+inputs = [tensor.clone().requires_grad_() for tensor in (Q, K, V)]
+output, weights = attention(*inputs, mask)
+check_close(
+    "weights of a query without keys",
+    weights,
+    torch.tensor([[0.5, 0.5, 0.0], [0.0, 0.0, 0.0]]),
+    mistakes={
+        "it attends to all keys alike; it should attend to none": [[0.5, 0.5, 0], [1 / 3, 1 / 3, 1 / 3]]
+    },
+)
+check_close("output of a query without keys", output, torch.tensor([[2.0, 4.0], [0.0, 0.0]]))
+(output.sum() + (weights**2).sum()).backward()
+finite = [tensor.grad.isfinite().all().item() for tensor in inputs]
+check_equal("gradients of Q, K and V are finite", torch.tensor(finite), torch.tensor([True, True, True]))
+
+halves = [tensor.to(torch.float16) for tensor in (Q, K, V)]
+check_close(
+    "output in float16",
+    attention(*halves, mask)[0],
+    torch.tensor([[2.0, 4.0], [0.0, 0.0]], dtype=torch.float16),
+    tolerance=5e-3,
+)
+check_unchanged("attention leaves its arguments alone", attention, Q, K, V, mask)
+### BEGIN HIDDEN TESTS
+
+import torch
+
+
+def output_of(result):
+    # Also where nothing else was returned: that costs the parts about the weights only.
+    return result[0] if isinstance(result, tuple | list) and len(result) == 2 else result
+
+
+def weights_of(result):
+    pair = isinstance(result, tuple | list) and len(result) == 2
+    expect(pair, "attention should return two tensors, (output, weights)")
+    return result[1]
+
+
+def expect_output(*arguments, tolerance=1e-5):
+    expect_close(output_of(attention(*arguments)), reference.attention(*arguments)[0], tolerance)
+
+
+def tensors(*arrays, dtype=torch.float32):
+    return [torch.from_numpy(np.ascontiguousarray(array)).to(dtype) for array in arrays]
+
+
+def scalars(rng, *leading, n=5, m=7):
+    # d_k = d_v = 1: dividing by the root of a width does nothing, so these tokens do not test the scale.
+    return tensors(*[rng.normal(size=(*leading, tokens, 1)) for tokens in (n, m, m)])
+
+
+def kinds(rng, *leading, n=5, m=7, d_k=4, d_v=6):
+    # Each query asks for one kind of key: 0 for it and far below 0 for the others, on any scale.
+    of_key = rng.permuted(np.broadcast_to(np.arange(m) % d_k, (*leading, m)), axis=-1)  # (..., m)
+    asked = rng.integers(d_k, size=(*leading, n))  # (..., n)
+    one_hot = np.eye(d_k)
+    return tensors(300.0 * (one_hot[asked] - 1.0), one_hot[of_key], rng.normal(size=(*leading, m, d_v)))
+
+
+def undecided(rng, *leading, n=5, m=7, d_v=6):
+    # All scores are 0, so that only the mask tells the keys apart.
+    K, V = rng.normal(size=(*leading, m, 1)), rng.normal(size=(*leading, m, d_v))
+    return tensors(np.zeros((*leading, n, 1)), K, V)
+
+
+def some_of(rng, *shape):
+    # Random, with at least one True and one False in each row.
+    mask = rng.random(shape) < 0.6
+    mask[..., 0], mask[..., 1] = True, False
+    return torch.from_numpy(rng.permuted(mask, axis=-1))
+
+
+def some_empty(rng, *shape):
+    # The same, and two of the rows have no True at all.
+    mask = some_of(rng, *shape)
+    mask[..., rng.permutation(shape[-2])[:2], :] = False
+    return mask
+
+
+@part(
+    points=2,
+    example="attention(torch.ones(1, 1), torch.tensor([[0.0], [1.0]]), torch.tensor([[0.0], [10.0]]))",
+)
+def values(rng):
+    "Each output is the average of the values, with the softmax of the query's scores as weights."
+    expect_output(*scalars(rng))
+
+
+@part(
+    points=2,
+    example="attention(torch.full((1, 4), 2.0), 2 * torch.eye(4)[:2], torch.tensor([[0.0], [10.0]]))",
+)
+def scale(rng):
+    "The scores are divided by the square root of the width d_k of queries and keys."
+    expect_output(*tensors(rng.normal(size=(5, 24)), rng.normal(size=(7, 24)), rng.normal(size=(7, 3))))
+
+
+@part(
+    points=2,
+    example="attention(torch.zeros(1, 2, 1, 3), torch.ones(1, 2, 2, 3), torch.arange(4.0).view(1, 2, 2, 1))",
+)
+def leading_axes(rng):
+    "Each sequence and each head is treated by itself, with one leading axis and with two."
+    expect_output(*kinds(rng, 2))
+    expect_output(*kinds(rng, 2, 3))
+
+
+@part(points=1, needs=("scale", "leading_axes"))
+def scale_in_a_batch(rng):
+    "The width d_k is found on the last axis, however many axes there are."
+    expect_output(*tensors(*[rng.normal(size=(2, 3, *size)) for size in [(5, 24), (7, 24), (7, 6)]]))
+
+
+@part(points=1, example="attention(torch.zeros(1, 3), torch.ones(2, 3), torch.tensor([[0.0], [10.0]]))")
+def weights(rng):
+    "The second result is the weights, one row for each query."
+    for arguments in (scalars(rng), kinds(rng, 2)):
+        expected = reference.attention(*arguments)[1]
+        expect_close(weights_of(attention(*arguments)), expected, what="weights")
+
+
+@part(
+    points=2,
+    example="attention(torch.zeros(1, 1), torch.tensor([[-3.0], [1.0], [2.0]]), "
+    "torch.tensor([[0.0], [10.0], [70.0]]), torch.tensor([[True, True, False]]))",
+)
+def mask(rng):
+    "A query averages over the keys for which its row of the mask is True, and over no others."
+    expect_output(*scalars(rng), some_of(rng, 5, 7))
+
+
+@part(
+    points=2,
+    example="attention(torch.zeros(2, 1, 1, 1), torch.ones(2, 1, 2, 1), torch.arange(4.0).view(2, 1, 2, 1), "
+    "torch.tensor([[[[True, False]]], [[[False, True]]]]))",
+)
+def mask_for_each_sequence(rng):
+    "A mask (n, m) holds for all sequences and heads; with one of (batch, 1, n, m) each sequence has its own."
+    expect_output(*undecided(rng, 2, 3), some_of(rng, 5, 7))
+    expect_output(*undecided(rng, 2, 3), some_of(rng, 2, 1, 5, 7))
+
+
+@part(
+    points=1,
+    needs="weights",
+    example="attention(torch.zeros(1, 1), torch.zeros(3, 1), torch.zeros(3, 1), "
+    "torch.tensor([[True, True, False]]))",
+)
+def masked_weights(rng):
+    "The weights that are returned are those after the mask: 0 where it is False, and with sum 1."
+    arguments = [*scalars(rng), some_of(rng, 5, 7)]
+    expected = reference.attention(*arguments)[1]
+    expect_close(weights_of(attention(*arguments)), expected, what="weights")
+
+
+@part(
+    points=1,
+    example="attention(torch.tensor([[-200.0]]), torch.full((3, 1), 100.0), "
+    "torch.tensor([[0.0], [10.0], [70.0]]), torch.tensor([[True, True, False]]))",
+)
+def scores_far_below_zero(rng):
+    "A masked key gets no weight even if the scores of all the others are about -20,000."
+    Q = np.array([[-200.0], [1.0], [-200.0], [-1.0], [50.0]])
+    K = 100.0 + rng.normal(size=(7, 1)) / 100.0  # the scores of a row lie within a few of each other
+    arguments = tensors(Q, K, rng.normal(size=(7, 1)))
+    expect_output(*arguments, some_of(rng, 5, 7), tolerance=1e-2)
+
+
+@part(
+    points=1,
+    example="attention(torch.tensor([[100.0]]), torch.full((2, 1), 30.0), torch.tensor([[0.0], [10.0]]))",
+)
+def large_scores(rng):
+    "Scores in the thousands, of either sign, do not overflow."
+    Q = np.array([[100.0], [-100.0], [0.0], [100.0], [-1.0]])
+    K = 30.0 + rng.normal(size=(7, 1)) / 100.0
+    expect_output(*tensors(Q, K, rng.normal(size=(7, 1))), tolerance=1e-2)
+
+
+@part(
+    points=2,
+    example="attention(torch.zeros(1, 1), torch.zeros(2, 1), torch.tensor([[4.0], [8.0]]), "
+    "torch.tensor([[False, False]]))[0]",
+)
+def nothing_to_attend_to(rng):
+    "The output of a query that may attend to nothing is 0, and the others are what they should be."
+    expect_output(*scalars(rng), some_empty(rng, 5, 7))
+    mask = some_empty(rng, 2, 1, 5, 7)
+    mask[1] = False  # a sequence that is all padding
+    expect_output(*undecided(rng, 2, 3), mask)
+
+
+@part(
+    points=1,
+    needs=("masked_weights", "nothing_to_attend_to"),
+    example="attention(torch.zeros(1, 1), torch.zeros(2, 1), torch.zeros(2, 1), "
+    "torch.tensor([[False, False]]))[1]",
+)
+def no_weights(rng):
+    "The weights of a query that may attend to nothing are 0."
+    arguments = [*scalars(rng), some_empty(rng, 5, 7)]
+    expected = reference.attention(*arguments)[1]
+    expect_close(weights_of(attention(*arguments)), expected, what="weights")
+
+
+def expect_gradients(rng, *arguments):
+    tokens, rest = arguments[:3], arguments[3:]
+    (cotangent,) = tensors(rng.normal(size=(*tokens[0].shape[:-1], tokens[2].shape[-1])))
+    found = gradients(attention, arguments, [0, 1, 2], cotangent)
+    leaves = [token.clone().requires_grad_() for token in tokens]
+    total = (reference.attention(*leaves, *rest)[0] * cotangent).sum()
+    expected = torch.autograd.grad(total, leaves)
+    for name, got, right in zip("QKV", found, expected, strict=True):
+        expect(got is not None, f"no gradient reaches {name}: the chain of tensors is cut somewhere")
+        expect_close(got, right, tolerance=1e-4, what=f"the gradient of {name}")
+
+
+@part(points=1)
+def gradient(rng):
+    "Gradients of the output reach Q, K and V."
+    expect_gradients(rng, *scalars(rng))
+
+
+@part(points=2)
+def gradient_with_nothing_to_attend_to(rng):
+    "All gradients are finite, and right, also if some queries may attend to nothing."
+    expect_gradients(rng, *scalars(rng), some_empty(rng, 5, 7))
+
+
+def expect_half(rng, dtype, tolerance):
+    Q, K, V = rng.uniform(-3, 3, size=(5, 1)), rng.uniform(-3, 3, size=(7, 1)), rng.uniform(size=(7, 1))
+    arguments = tensors(Q, K, V, dtype=dtype)
+    mask = some_of(rng, 5, 7)
+    got = output_of(attention(*arguments, mask))
+    expected = reference.attention(*[each.double() for each in arguments], mask)[0].to(dtype)
+    expect_close(got, expected, tolerance)
+
+
+@part(
+    points=1,
+    example="attention(torch.zeros(1, 1).half(), torch.zeros(2, 1).half(), torch.ones(2, 1).half(), "
+    "torch.tensor([[True, False]]))",
+)
+def float16(rng):
+    "In float16, under a mask, nothing overflows, and the output is in float16."
+    expect_half(rng, torch.float16, 5e-3)
+
+
+@part(
+    points=1,
+    example="attention(torch.zeros(1, 1).bfloat16(), torch.zeros(2, 1).bfloat16(), "
+    "torch.ones(2, 1).bfloat16(), torch.tensor([[True, False]]))",
+)
+def bfloat16(rng):
+    "In bfloat16, under a mask, the output is right within 0.03, and in bfloat16."
+    expect_half(rng, torch.bfloat16, 3e-2)
+
+
+@part(
+    points=1,
+    needs="values",
+    example="attention(torch.zeros(1, 1).double(), torch.zeros(2, 1).double(), torch.ones(2, 1).double())",
+)
+def float64(rng):
+    "In float64 the output is in float64."
+    arguments = [token.double() for token in scalars(rng)]
+    expect_close(output_of(attention(*arguments)), reference.attention(*arguments)[0])
+
+
+@part(points=1, needs="values")
+def order_of_keys_does_not_matter(rng):
+    "Keys and values in another order give the same output: attention knows no positions."
+    Q, K, V = scalars(rng)
+    order = rng.permutation(7)
+    expect_close(output_of(attention(Q, K[order], V[order])), reference.attention(Q, K, V)[0])
+
+
+@part(points=1, needs=("values", "mask"))
+def inputs_unchanged(rng):
+    "The caller's tensors are as they were."
+    for arguments in (kinds(rng), [*kinds(rng), some_of(rng, 5, 7)]):
+        attention(*arguments)
+        expect_unchanged(attention, "attention")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="MultiHeadAttention_text"
+# ## 2. `MultiHeadAttention`: the layer
+#
+# **Points** {points MultiHeadAttention} · **Difficulty** 3 of 5 · **Importance** 5 of 5 · **Minutes** 45 ·
+# **Book** *Batched attention*, section *From a loop to one product*
+#
+# In the loop over heads, head i has a projection of its own, `(d_model, d_k)`. Lay the projections of all heads
+# side by side, and one product makes the queries of all of them: **head i owns the features `i*d_k` to
+# `(i+1)*d_k - 1`**. What is left to do is to give each head its own rows:
+#
+# | | shape |
+# |---|---|
+# | `q_proj(x)` | `(batch, n, d_model)` |
+# | cut the last axis | `(batch, n, heads, d_k)` |
+# | exchange `n` and `heads` | `(batch, heads, n, d_k)` |
+# | attention | `(batch, heads, n, d_k)` |
+# | exchange back, lay side by side | `(batch, n, d_model)` |
+# | `out_proj` | `(batch, n, d_model)` |
+#
+# **Contract** of `class MultiHeadAttention(nn.Module)`
+#
+# * `__init__(self, d_model, num_heads, dropout=0.0)`; `num_heads` divides `d_model`.
+# * Four linear layers with bias, `q_proj`, `k_proj`, `v_proj` and `out_proj`, each from `d_model` to `d_model`
+#   features. They are submodules, so that `parameters()`, `state_dict()` and `to()` find them.
+# * `forward(self, x, mask=None)`: `x` is `(batch, n, d_model)`; `mask` is `None` or boolean, `(n, n)` or
+#   `(batch, 1, n, n)`. Returns the output, `(batch, n, d_model)`, and nothing else.
+# * A query that may attend to nothing gets `out_proj.bias` as its output, and gradients stay finite.
+# * `dropout` is the probability that a *weight* is set to zero, after the softmax and in training only; the
+#   other weights grow by 1/(1 − dropout), as `nn.Dropout` does it. With `dropout=1.0` the output is
+#   `out_proj.bias` in training; in eval mode dropout changes nothing. By default there is none.
+#
+# **Worked example.** Four features, two heads, two tokens. All projections pass their input on, except that
+# `q_proj` gives every token the same query: √2 times feature 0 for the first head, √2 times feature 3 for the
+# second. With d_k = 2 the scores are then simply features 0 and 3 of the keys.
+#
+# ```python
+# x = torch.tensor([[[log(1), 4.0, 8.0, log(1)],
+#                    [log(3), 8.0, 0.0, log(1)]]])
+# # first head, features 0 and 1: weights 1/4 and 3/4, so 0.75·log(3) and 0.25·4 + 0.75·8
+# # second head, features 2 and 3: weights 1/2 and 1/2, so 0.5·8 + 0.5·0 and 0
+# # output of both tokens: [0.824, 7.0, 4.0, 0.0]
+# ```
+#
+# <details><summary>Hint: cutting and exchanging</summary>
+#
+# `x.unflatten(-1, (heads, d_k))` cuts the last axis, `x.transpose(1, 2)` exchanges two axes, `x.flatten(2)` lays
+# the last two side by side. `view` or `reshape` straight to `(batch, heads, n, d_k)` gives the right shape and
+# the wrong numbers: it goes through the memory in order, and there a token's heads lie side by side.
+# </details>
+#
+# <details><summary>Hint: dropout</summary>
+#
+# An `nn.Dropout` made in `__init__` knows whether the layer is in training. Apply it to the weights, before they
+# meet the values.
+# </details>
+
+# %% role="solution" item="MultiHeadAttention"
+from mha_lib.torch_attention import MultiHeadAttention
+
+# %% role="test" item="MultiHeadAttention"
+layer = MultiHeadAttention(d_model=4, num_heads=2)
+worked = {f"{name}.weight": torch.eye(4) for name in ("q_proj", "k_proj", "v_proj", "out_proj")}
+worked |= {f"{name}.bias": torch.zeros(4) for name in ("q_proj", "k_proj", "v_proj", "out_proj")}
+worked |= {"q_proj.weight": torch.zeros(4, 4), "q_proj.bias": torch.tensor([2.0, 0.0, 0.0, 2.0]).sqrt()}
+layer.load_state_dict(worked, strict=False)
+x = torch.tensor([[[1.0, 4.0, 8.0, 1.0], [3.0, 8.0, 0.0, 1.0]]])  # (batch, n, d_model) = (1, 2, 4)
+x[..., [0, 3]] = x[..., [0, 3]].log()
+check_close(
+    "output of the worked example",
+    layer(x),
+    torch.tensor([[[0.8240, 7.0, 4.0, 0.0]] * 2]),
+    tolerance=1e-3,
+    mistakes={
+        "the scores were not divided by √d_k": [[[0.9068, 7.3018, 4.0, 0.0]] * 2],
+        "the scores were divided by the root of d_model; it should be that of d_k": [
+            [[0.7516, 6.7365, 4.0, 0.0]] * 2
+        ],
+        "the heads were cut out without exchanging the axes of tokens and heads": [
+            [[0.0, 8.0, 0.8240, 7.0]] * 2,
+        ],
+    },
+)
+mask = torch.tensor([[True, False], [False, False]])  # (n, n): the second token has no key
+check_close(
+    "output under a mask", layer(x, mask), torch.tensor([[[0.0, 4.0, 8.0, 0.0], [0.0, 0.0, 0.0, 0.0]]])
+)
+
+layer = filled(MultiHeadAttention(6, 3, dropout=1.0))  # with numbers that are the same for everyone
+x = torch.arange(30.0).view(1, 5, 6).sin()  # (batch, n, d_model)
+layer.eval()
+check_close(
+    "output with other numbers, in eval mode",
+    layer(x)[0, :2],
+    torch.tensor(
+        [
+            [-1.2601, -1.1621, 1.0712, 1.4572, -0.7545, -1.6328],
+            [-1.2329, -1.2138, 1.0385, 1.5054, -0.7165, -1.6769],
+        ]
+    ),
+    tolerance=1e-3,
+)
+layer.train()
+check_close(
+    "in training, with all weights dropped",
+    layer(x),
+    layer.out_proj.bias.detach().expand(1, 5, 6),
+    mistakes={"dropout came after the output projection, whose bias is lost": torch.zeros(1, 5, 6)},
+)
+check_unchanged("the layer leaves its input alone", layer, x)
+### BEGIN HIDDEN TESTS
+
+import torch
+
+NAMES = ("q_proj", "k_proj", "v_proj", "out_proj")
+
+
+def tensor(array):
+    return torch.from_numpy(np.ascontiguousarray(array)).float()
+
+
+def numbers(rng, d_model, num_heads, scores="any", biases=False):
+    """Numbers for a layer's parameters.
+
+    With scores "any" the weights are random. With "by kind" the first features of a token tell its kind, each
+    kind asks each head for one kind, and scores are 0 for it and far below 0 for the others, on any scale.
+    With "equal" all scores are 0, so that only a mask tells the tokens apart.
+    """
+    d_k = d_model // num_heads
+    weights = rng.normal(size=(4, d_model, d_model)) / d_model**0.5  # each (out, in)
+    if scores == "by kind":
+        asked = rng.integers(d_k, size=(num_heads, d_k))
+        weights[:2] = 0.0
+        weights[0, :, :d_k] = 300.0 * (np.eye(d_k)[:, asked] - 1.0).swapaxes(0, 1).reshape(d_model, d_k)
+        weights[1, :, :d_k] = np.tile(np.eye(d_k), (num_heads, 1))
+    if scores == "equal":
+        weights[0] = 0.0
+    found = {f"{name}.weight": weight for name, weight in zip(NAMES, weights, strict=True)}
+    found |= {f"{name}.bias": rng.normal(size=d_model) * biases for name in NAMES}
+    return {name: tensor(value) for name, value in found.items()}
+
+
+def tokens(rng, batch, n, d_model, num_heads=1):
+    """Random, but for the first d_k features, which tell the token's kind."""
+    d_k = d_model // num_heads
+    x = rng.normal(size=(batch, n, d_model))
+    x[..., :d_k] = np.eye(d_k)[rng.integers(d_k, size=(batch, n))]
+    return tensor(x)
+
+
+def load(layer, parameters):
+    # Without biases where they are 0, if the layer has none: that costs the part about biases only.
+    for kind in ("weight", "bias"):
+        chosen = {name: value for name, value in parameters.items() if name.endswith(kind)}
+        try:
+            load_parameters(layer, chosen)
+        except CallError as error:
+            if error.kind != "error" or any(value.any() for value in chosen.values()):
+                raise
+
+
+def layers(rng, d_model=6, num_heads=1, scores="by kind", biases=False, **options):
+    """A student's layer and the reference, with the same numbers, in eval mode."""
+    layer = MultiHeadAttention(d_model, num_heads, **options)
+    expected = reference.MultiHeadAttention(d_model, num_heads, **options)
+    parameters = numbers(rng, d_model, num_heads, scores, biases)
+    load(layer, parameters)
+    expected.load_state_dict(parameters)
+    layer.eval()
+    return layer, expected.eval()
+
+
+def some_of(rng, *shape):
+    # Random, with at least one True and one False in each row.
+    mask = rng.random(shape) < 0.6
+    mask[..., 0], mask[..., 1] = True, False
+    return torch.from_numpy(rng.permuted(mask, axis=-1))
+
+
+def expect_output(pair, *arguments):
+    layer, expected = pair
+    expect_close(layer(*arguments), expected(*arguments))
+
+
+@part(points=2, example="filled(MultiHeadAttention(2, 1))(torch.eye(2)[None])")
+def values(rng):
+    "With one head and equal scores, each token gets the mean of all values, projected back."
+    expect_output(layers(rng, scores="equal"), tokens(rng, 2, 5, 6))
+
+
+@part(points=2, example="filled(MultiHeadAttention(2, 1))(torch.eye(2)[None])")
+def queries_and_keys(rng):
+    "With one head, the token's query is compared with all keys, and takes the values of those that fit."
+    expect_output(layers(rng), tokens(rng, 2, 5, 6))
+
+
+@part(points=3, example="filled(MultiHeadAttention(4, 2))(torch.eye(4)[None, :3])")
+def several_heads(rng):
+    "Head i works with the features i*d_k to (i+1)*d_k - 1 of queries, keys and values."
+    for batch, n, d_model, num_heads in [(2, 5, 12, 3), (3, 4, 10, 5), (2, 5, 3, 3)]:
+        expect_output(layers(rng, d_model, num_heads), tokens(rng, batch, n, d_model, num_heads))
+
+
+@part(
+    points=2,
+    needs="queries_and_keys",
+    example="filled(MultiHeadAttention(4, 2))(torch.eye(4)[None, :3])",
+)
+def scores(rng):
+    "Every key counts by its score, which is divided by the root of the width of one head."
+    expect_output(layers(rng, 6, 1, "any"), tensor(rng.normal(size=(2, 5, 6))))
+    expect_output(layers(rng, 12, 3, "any"), tensor(rng.normal(size=(2, 5, 12))))
+
+
+@part(points=1, needs="values", example="filled(MultiHeadAttention(2, 1))(torch.eye(2)[None])")
+def biases(rng):
+    "All four linear layers have a bias, and use it."
+    expect_output(layers(rng, 1, 1, "any", biases=True), tensor(rng.normal(size=(2, 5, 1))))
+
+
+@part(
+    points=2,
+    example="filled(MultiHeadAttention(2, 1))(torch.eye(2)[None], "
+    "torch.tensor([[True, False], [True, True]]))",
+)
+def mask(rng):
+    "Under a mask of shape (n, n) a token attends to the tokens for which its row is True."
+    expect_output(layers(rng, scores="equal"), tokens(rng, 2, 5, 6), some_of(rng, 5, 5))
+
+
+@part(
+    points=2,
+    needs="several_heads",
+    example="filled(MultiHeadAttention(4, 2))(torch.eye(4).view(2, 2, 4), "
+    "torch.tensor([[[[True, False]] * 2], [[[False, True]] * 2]]))",
+)
+def mask_for_each_sequence(rng):
+    "A mask of shape (batch, 1, n, n) holds for all heads of a sequence, and each sequence has its own."
+    expect_output(layers(rng, 12, 3, "equal"), tokens(rng, 2, 5, 12, 3), some_of(rng, 2, 1, 5, 5))
+
+
+@part(
+    points=1,
+    needs="mask",
+    example="filled(MultiHeadAttention(2, 1))(torch.eye(2)[None], "
+    "torch.tensor([[True, True], [False, False]]))",
+)
+def nothing_to_attend_to(rng):
+    "A token that may attend to nothing gets the bias of the output projection."
+    mask = some_of(rng, 5, 5)
+    mask[rng.permutation(5)[:2]] = False
+    expect_output(layers(rng, scores="equal"), tokens(rng, 2, 5, 6), mask)
+
+
+def expect_gradients(rng, pair, x, *rest):
+    layer, expected = pair
+    cotangent = tensor(rng.normal(size=x.shape))
+    names = [f"{name}.weight" for name in NAMES]
+    found = gradients(layer, [x, *rest], [0, *names], cotangent)
+    x = x.clone().requires_grad_()
+    total = (expected(x, *rest) * cotangent).sum()
+    right = torch.autograd.grad(total, [x, *(expected.get_parameter(name) for name in names)])
+    for name, got, wanted in zip(["the input", *names], found, right, strict=True):
+        expect(got is not None, f"no gradient reaches {name}: the chain of tensors is cut somewhere")
+        expect_close(got, wanted, tolerance=1e-4, what=f"the gradient of {name}")
+
+
+@part(points=1, needs="scores")
+def gradient(rng):
+    "Gradients of the output reach the input and the weights of all four linear layers."
+    expect_gradients(rng, layers(rng, scores="any"), tensor(rng.normal(size=(2, 5, 6))))
+
+
+@part(points=1, needs="nothing_to_attend_to")
+def gradient_with_nothing_to_attend_to(rng):
+    "All gradients are finite, and right, also if a token may attend to nothing."
+    mask = some_of(rng, 5, 5)
+    mask[3] = False
+    expect_gradients(rng, layers(rng, scores="any", d_model=1), tensor(rng.normal(size=(2, 5, 1))), mask)
+
+
+@part(points=1, needs="values")
+def no_dropout_by_default(rng):
+    "Without an argument for it there is no dropout, in training either."
+    layer, expected = layers(rng, scores="equal")
+    layer.train()
+    expect_output((layer, expected), tokens(rng, 2, 5, 6))
+
+
+@part(points=1, needs="values")
+def no_dropout_in_eval_mode(rng):
+    "In eval mode the output is what it would be without dropout, whatever the probability."
+    expect_output(layers(rng, scores="equal", dropout=1.0), tokens(rng, 2, 5, 6))
+
+
+@part(points=1, needs="biases")
+def everything_dropped(rng):
+    "In training, with dropout=1.0, nothing but the bias of the output projection is left."
+    layer, expected = layers(rng, biases=True, dropout=1.0)
+    layer.train()
+    expect_close(layer(tokens(rng, 2, 5, 6)), expected.out_proj.bias.expand(2, 5, 6))
+
+
+@part(points=2, needs=("several_heads", "mask"))
+def dropout_of_weights(rng):
+    "Dropout takes away weights, each head's by itself, and the others grow by 1/(1 - dropout)."
+    layer, expected = MultiHeadAttention(8, 2, dropout=0.5), reference.MultiHeadAttention(8, 2)
+    parameters = numbers(rng, 8, 2) | {"out_proj.weight": torch.eye(8)}
+    load(layer, parameters)
+    expected.load_state_dict(parameters)
+    layer.train()
+    construct(layer, "torch.manual_seed", int(rng.integers(1000)))
+    x, only_itself = tensor(rng.normal(size=(3, 9, 8))), torch.eye(9, dtype=torch.bool)
+    got, single = layer(x, only_itself), expected(x, only_itself).detach()
+    expect_close(got * 0, single * 0)  # the shape, and no NaN
+    # A token has a single weight in each head, so that all of its head's features go together.
+    blocks = [values.view(3, 9, 2, 4) for values in (got, single)]
+    dropped = (blocks[0].abs() <= 1e-5).all(dim=-1)  # (batch, n, heads)
+    doubled = ((blocks[0] - 2 * blocks[1]).abs() <= 1e-4).all(dim=-1)
+    kept = ((blocks[0] - blocks[1]).abs() <= 1e-4).all(dim=-1)
+    expect(not kept.all(), "in training nothing was dropped")
+    expect(not (dropped | kept).all(), "the weights that are not dropped should grow by 1/(1 - dropout)")
+    expect((dropped | doubled).all(), "something else than weights was dropped")
+    expect(dropped.any() and doubled.any(), "all weights of all tokens had the same fate")
+
+
+@part(points=1, needs="values")
+def moves_to_another_dtype(rng):
+    "After .double() the layer takes and returns float64."
+    layer, expected = layers(rng, scores="equal")
+    layer.double()
+    expect_output((layer, expected.double()), tokens(rng, 2, 5, 6).double())
+
+
+@part(points=1, needs="values")
+def state_dict(rng):
+    "What load_state_dict loads under the names of the four linear layers is what the layer works with."
+    layer, expected = MultiHeadAttention(6, 1), reference.MultiHeadAttention(6, 1)
+    parameters = numbers(rng, 6, 1, "equal")
+    layer.load_state_dict(parameters, strict=False)  # it may have buffers of its own
+    expected.load_state_dict(parameters)
+    layer.eval()
+    expect_output((layer, expected), tokens(rng, 2, 5, 6))
+
+
+@part(points=1, needs="queries_and_keys")
+def order_of_tokens_does_not_matter(rng):
+    "Tokens in another order give the outputs in that order."
+    layer, expected = layers(rng)
+    x, order = tokens(rng, 2, 5, 6), rng.permutation(5)
+    expect_close(layer(x[:, order]), expected(x)[:, order])
+
+
+@part(points=1, needs=("values", "mask"))
+def input_unchanged(rng):
+    "The caller's tensors are as they were."
+    layer, _ = layers(rng)
+    layer(tokens(rng, 2, 5, 6), some_of(rng, 5, 5))
+    expect_unchanged(layer, "the layer")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="CausalSelfAttention_text"
+# ## 3. `CausalSelfAttention`: one product, no looking ahead
+#
+# **Points** {points CausalSelfAttention} · **Difficulty** 3 of 5 · **Importance** 4 of 5 · **Minutes** 30 ·
+# **Book** *Batched attention*, section *One product for all three*
+#
+# In a language model every token attends to itself and to earlier ones. The mask is always the same, so the
+# layer brings its own. And since queries, keys and values come from the same `x`, one linear layer can make
+# all three: its output holds **first all queries, then all keys, then all values**, each `d_model` wide and cut
+# into heads as before.
+#
+# **Contract** of `class CausalSelfAttention(nn.Module)`
+#
+# * `__init__(self, d_model, num_heads, max_len)`; `num_heads` divides `d_model`.
+# * Two linear layers with bias, as submodules: `qkv_proj` from `d_model` to `3*d_model` features, `out_proj`
+#   from `d_model` to `d_model`.
+# * `forward(self, x)`: `x` is `(batch, n, d_model)` with any n from 1 to `max_len`, another one at each call if
+#   need be. Returns `(batch, n, d_model)`. There is no dropout.
+# * `to()` moves everything that the layer needs, to another dtype (in `bfloat16` the output may be off by 0.1)
+#   and to another *device*. A mask that is made in `__init__` and kept in a plain attribute stays where it was
+#   made.
+#
+# **Worked example.** One head, one feature: with `qkv_proj.weight` = 0 and a bias only for the query, all
+# scores are 0, and with a `v` that passes the token on, each output is the mean of the tokens so far.
+#
+# ```python
+# x = torch.tensor([[[2.0], [4.0], [9.0]]])
+# # output: [[[2.0], [3.0], [5.0]]]      2, (2+4)/2, (2+4+9)/3
+# ```
+#
+# <details><summary>Hint: moving the mask</summary>
+#
+# `self.register_buffer("causal", mask, persistent=False)` makes the mask a buffer: it moves with the layer, is no
+# parameter, and does not appear in the state dict. Or make the mask in `forward`, on the device of `x`.
+# </details>
+#
+# <details><summary>Hint: three from one</summary>
+#
+# `chunk(3, dim=-1)` cuts the last axis into three equal parts.
+# </details>
+
+# %% role="solution" item="CausalSelfAttention"
+from mha_lib.torch_attention import CausalSelfAttention
+
+# %% role="test" item="CausalSelfAttention"
+layer = CausalSelfAttention(d_model=1, num_heads=1, max_len=4)
+layer.load_state_dict(
+    {
+        "qkv_proj.weight": torch.tensor([[0.0], [0.0], [1.0]]),
+        "qkv_proj.bias": torch.tensor([1.0, 0.0, 0.0]),
+        "out_proj.weight": torch.ones(1, 1),
+        "out_proj.bias": torch.zeros(1),
+    },
+    strict=False,
+)
+x = torch.tensor([[[2.0], [4.0], [9.0]]])  # (batch, n, d_model) = (1, 3, 1)
+check_close(
+    "output of the worked example",
+    layer(x),
+    torch.tensor([[[2.0], [3.0], [5.0]]]),
+    mistakes={
+        "every token sees all tokens": [[[5.0], [5.0], [5.0]]],
+        "a token sees what comes after it, not what came before": [[[5.0], [6.5], [9.0]]],
+        "a token does not see itself": [[[0.0], [2.0], [3.0]]],
+        "a token sees the next one as well": [[[3.0], [5.0], [5.0]]],
+    },
+)
+
+layer = filled(CausalSelfAttention(6, 3, max_len=5))  # with numbers that are the same for everyone
+x = torch.arange(30.0).view(1, 5, 6).sin()  # (batch, n, d_model)
+last = torch.tensor([-3.2216, 0.5724, 3.2200, -0.0455, -3.0654, -0.3795])
+check_close("output for the last of five tokens", layer(x)[0, 4], last, tolerance=1e-3)
+check_close("the first two tokens do not depend on the others", layer(x[:, :2]), layer(x)[:, :2])
+check_close("the same in float64", layer.double()(x.double())[0, 4], last.double(), tolerance=1e-3)
+### BEGIN HIDDEN TESTS
+
+import torch
+
+
+def tensor(array):
+    return torch.from_numpy(np.ascontiguousarray(array)).float()
+
+
+def numbers(rng, d_model, equal=True, biases=False):
+    found = {
+        "qkv_proj.weight": rng.normal(size=(3 * d_model, d_model)) / d_model**0.5,
+        "qkv_proj.bias": rng.normal(size=3 * d_model) * biases,
+        "out_proj.weight": rng.normal(size=(d_model, d_model)) / d_model**0.5,
+        "out_proj.bias": rng.normal(size=d_model) * biases,
+    }
+    if equal:  # all queries are 0, so that all scores are, and each token averages what it sees
+        found["qkv_proj.weight"][:d_model] = 0.0
+    return {name: tensor(value) for name, value in found.items()}
+
+
+def load(layer, parameters):
+    # Without biases where they are 0, if the layer has none: that costs the part about biases only.
+    for kind in ("weight", "bias"):
+        chosen = {name: value for name, value in parameters.items() if name.endswith(kind)}
+        try:
+            load_parameters(layer, chosen)
+        except CallError as error:
+            if error.kind != "error" or any(value.any() for value in chosen.values()):
+                raise
+
+
+def layers(rng, d_model=6, num_heads=1, max_len=5, equal=True, biases=False):
+    """A student's layer and the reference, with the same numbers, in eval mode."""
+    layer = CausalSelfAttention(d_model, num_heads, max_len)
+    expected = reference.CausalSelfAttention(d_model, num_heads, max_len)
+    parameters = numbers(rng, d_model, equal, biases)
+    load(layer, parameters)
+    expected.load_state_dict(parameters)
+    layer.eval()
+    return layer, expected.eval()
+
+
+def tokens(rng, *shape):
+    return tensor(rng.normal(size=shape))
+
+
+def expect_output(pair, x, tolerance=1e-5):
+    layer, expected = pair
+    expect_close(layer(x), expected(x), tolerance)
+
+
+@part(points=2, example="filled(CausalSelfAttention(4, 2, 1))(torch.eye(4)[None, :1])")
+def one_token(rng):
+    "A single token gets its own values, projected back: the last third of qkv_proj holds the values."
+    expect_output(layers(rng, 12, 3, 1), tokens(rng, 2, 1, 12))
+
+
+@part(points=2, example="filled(CausalSelfAttention(2, 1, 3))(torch.eye(3)[None, :, :2])")
+def one_head(rng):
+    "With one head and equal scores, each token gets the mean of the values up to its own."
+    expect_output(layers(rng), tokens(rng, 2, 5, 6))
+
+
+@part(points=2, example="filled(CausalSelfAttention(4, 2, 3))(torch.eye(4)[None, :3])")
+def several_heads(rng):
+    "Head i works with the features i*d_k to (i+1)*d_k - 1 of queries, keys and values."
+    expect_output(layers(rng, 12, 3), tokens(rng, 2, 5, 12))
+    expect_output(layers(rng, 10, 5, 4), tokens(rng, 3, 4, 10))
+
+
+@part(points=2, needs="one_head", example="filled(CausalSelfAttention(4, 2, 3))(torch.eye(4)[None, :3])")
+def scores(rng):
+    "The first third of qkv_proj asks the second one, and scores are divided by the root of a head's width."
+    expect_output(layers(rng, equal=False), tokens(rng, 2, 5, 6))
+    expect_output(layers(rng, 12, 3, equal=False), tokens(rng, 2, 5, 12))
+
+
+@part(points=2, needs="one_head", example="filled(CausalSelfAttention(2, 1, 3))(torch.eye(2)[None])")
+def shorter_sequences(rng):
+    "n may be smaller than max_len, and another one at each call."
+    pair = layers(rng, max_len=8)
+    for n in (3, 7, 1, 8):
+        expect_output(pair, tokens(rng, 2, n, 6))
+
+
+@part(points=1, needs="one_head", example="filled(CausalSelfAttention(2, 1, 3))(torch.eye(2)[None])")
+def biases(rng):
+    "Both linear layers have a bias, and use it."
+    expect_output(layers(rng, 1, 1, equal=False, biases=True), tokens(rng, 2, 5, 1))
+
+
+@part(points=1, needs="one_head")
+def nothing_leaks_from_the_future(rng):
+    "Other tokens at the end, however large, change no earlier output."
+    layer, expected = layers(rng)
+    x = tokens(rng, 2, 5, 6)
+    before = expected(x)
+    x[:, 3:] = 100.0 * tokens(rng, 2, 2, 6)
+    expect_close(layer(x)[:, :3], before[:, :3])
+
+
+@part(points=1, needs="scores")
+def gradient(rng):
+    "Gradients of the output reach the input and the weights of both linear layers."
+    layer, expected = layers(rng, equal=False)
+    x, cotangent = tokens(rng, 2, 5, 6), tokens(rng, 2, 5, 6)
+    names = ["qkv_proj.weight", "out_proj.weight"]
+    found = gradients(layer, [x], [0, *names], cotangent)
+    leaf = x.clone().requires_grad_()
+    total = (expected(leaf) * cotangent).sum()
+    right = torch.autograd.grad(total, [leaf, *(expected.get_parameter(name) for name in names)])
+    for name, got, wanted in zip(["the input", *names], found, right, strict=True):
+        expect(got is not None, f"no gradient reaches {name}: the chain of tensors is cut somewhere")
+        expect_close(got, wanted, tolerance=1e-4, what=f"the gradient of {name}")
+
+
+@part(points=1, needs="one_head")
+def moves_to_another_dtype(rng):
+    "After .double() the layer takes and returns float64, after .bfloat16() bfloat16."
+    for move, tolerance in (("double", 1e-5), ("bfloat16", 0.1)):
+        layer, expected = layers(rng)
+        getattr(layer, move)()
+        x = getattr(tokens(rng, 2, 5, 6), move)()
+        expect_close(layer(x), expected.double()(x.double()).to(x.dtype), tolerance)
+
+
+@part(points=2, needs="one_token")
+def moves_to_another_device(rng):
+    "After .to(device) all that the layer needs is on that device."
+    layer = CausalSelfAttention(6, 1, 5)
+    layer.to("meta")  # the device that every machine has: shapes without numbers
+    x = construct(layer, "torch.empty", 2, 5, 6, device="meta")
+    try:
+        keep(layer, x)
+    except CallError as error:
+        if error.kind != "error":
+            raise
+        mixed = "device" in error.text and "cpu" in error.text
+        expect(not mixed, "after .to(device) something that the layer needs is still on the CPU")
+        # Right code may fail there for another reason: it looks at a number.
+
+
+@part(points=1, needs="one_head")
+def state_dict(rng):
+    "What load_state_dict loads under the names of the linear layers is what the layer works with."
+    layer, expected = CausalSelfAttention(6, 1, 5), reference.CausalSelfAttention(6, 1, 5)
+    parameters = numbers(rng, 6)
+    layer.load_state_dict(parameters, strict=False)  # it may have buffers of its own
+    expected.load_state_dict(parameters)
+    layer.eval()
+    expect_output((layer, expected), tokens(rng, 2, 5, 6))
+
+
+@part(points=1, needs="one_head")
+def input_unchanged(rng):
+    "The caller's tensor is as it was."
+    layer, _ = layers(rng)
+    layer(tokens(rng, 2, 5, 6))
+    expect_unchanged(layer, "the layer")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="from_builtin_text"
+# ## 4. `from_builtin`: the weights of PyTorch's own layer
+#
+# **Points** {points from_builtin} · **Difficulty** 2 of 5 · **Importance** 3 of 5 · **Minutes** 25 ·
+# **Book** *Batched attention*, section *PyTorch's own layer*
+#
+# `nn.MultiheadAttention` computes the same as your layer and stores it in another way. If your layer, with its
+# weights, gives its outputs, then you have understood both. What is where in it:
+#
+# | attribute | |
+# |---|---|
+# | `in_proj_weight` | `(3*d_model, d_model)`: the weights for all queries, then all keys, then all values |
+# | `in_proj_bias` | `(3*d_model,)` in the same order, or `None` |
+# | `out_proj` | a linear layer; its `bias` may be `None` |
+# | `embed_dim`, `num_heads`, `dropout` | what it was made with; `dropout` is a number |
+# | `training` | `True` in training, `False` in eval mode |
+# | `batch_first` | whether *it* takes `(batch, n, d_model)` or `(n, batch, d_model)` |
+#
+# **Contract** of `from_builtin(builtin)`
+#
+# * `builtin`: an `nn.MultiheadAttention`, made with either value of `batch_first` and of `bias`, with any
+#   `dropout`, in any dtype, but without `kdim`, `vdim`, `add_bias_kv` and `add_zero_attn`.
+# * Returns a `MultiHeadAttention` that computes the same from `(batch, n, d_model)`, whatever the `batch_first`
+#   of `builtin`. Where `builtin` has no biases, those of the new layer are 0.
+# * The new layer's weights are copies: whatever happens to `builtin` later does not change it, and `builtin` is
+#   not changed now. They can be trained.
+# * dtype, dropout and mode (training or eval) are those of `builtin`.
+#
+# It builds on your `MultiHeadAttention`, but most parts of the test read the weights by their names, so you
+# can have their points with a layer that does not compute the right thing yet. About masks: for
+# `nn.MultiheadAttention`, a `True` in a mask means "ignore", the opposite of what it means here.
+#
+# **Worked example.**
+#
+# ```python
+# builtin = nn.MultiheadAttention(embed_dim=6, num_heads=3, batch_first=True)
+# layer = from_builtin(builtin)
+# layer(x)                # equal to builtin(x, x, x)[0]
+# layer.k_proj.weight     # equal to builtin.in_proj_weight[6:12]
+# ```
+#
+# <details><summary>Hint: copying</summary>
+#
+# `with torch.no_grad(): a.copy_(b)` writes the numbers of `b` into the parameter `a`, which stays a parameter.
+# `load_state_dict` does the same for a whole module.
+# </details>
+
+# %% role="solution" item="from_builtin"
+from mha_lib.torch_attention import from_builtin
+
+# %% role="test" item="from_builtin"
+builtin = filled(nn.MultiheadAttention(6, 3, dropout=0.25, batch_first=True)).double().eval()
+layer = from_builtin(builtin)
+for number, name in enumerate(("q_proj", "k_proj", "v_proj")):
+    check_close(
+        f"{name}.weight",
+        getattr(layer, name).weight,
+        builtin.in_proj_weight[6 * number : 6 * number + 6].detach(),
+    )
+x = torch.arange(30.0).view(1, 5, 6).sin().double()  # (batch, n, d_model)
+check_close("output", layer(x), builtin(x, x, x)[0].detach())
+check_equal("the mode is kept", torch.tensor(layer.training), torch.tensor(False))
+
+builtin = filled(nn.MultiheadAttention(6, 3, bias=False))  # takes (n, batch, d_model)
+x = torch.arange(30.0).view(1, 5, 6).sin()  # (batch, n, d_model)
+expected = builtin(*[x.transpose(0, 1)] * 3)[0].transpose(0, 1).detach()
+check_close(
+    "output, from a layer without biases that takes (n, batch, d_model)", from_builtin(builtin)(x), expected
+)
+### BEGIN HIDDEN TESTS
+
+import torch
+
+D_MODEL, NUM_HEADS = 12, 3
+NAMES = ("q_proj", "k_proj", "v_proj", "out_proj")
+
+
+def tensor(array):
+    return torch.from_numpy(np.ascontiguousarray(array)).float()
+
+
+def builtins(rng, batch_first=True, bias=True, **options):
+    """PyTorch's own layer in the student's process and here, with the same numbers, in eval mode."""
+    size = {"in_proj_weight": (3 * D_MODEL, D_MODEL), "out_proj.weight": (D_MODEL, D_MODEL)}
+    if bias:
+        size |= {"in_proj_bias": (3 * D_MODEL,), "out_proj.bias": (D_MODEL,)}
+    parameters = {name: tensor(0.3 * rng.normal(size=shape)) for name, shape in size.items()}
+    options |= {"batch_first": batch_first, "bias": bias}
+    theirs = construct(from_builtin, "torch.nn.MultiheadAttention", D_MODEL, NUM_HEADS, **options)
+    load_parameters(theirs, parameters)
+    theirs.eval()
+    here = torch.nn.MultiheadAttention(D_MODEL, NUM_HEADS, **options)
+    here.load_state_dict(parameters)
+    return theirs, here.eval()
+
+
+def converted(builtin, train=None):
+    # Seeded, so that numbers that a student's layer happens to start with are the same at every grading.
+    construct(from_builtin, "torch.manual_seed", 7)
+    return keep(from_builtin, builtin)
+
+
+def expect_state(layer, here, *wanted):
+    """The layer's state dict holds these pieces of the built-in layer, under the names of the contract."""
+    blocks = dict(zip(NAMES[:3], here.in_proj_weight.chunk(3), strict=True))
+    right = {f"{name}.weight": block for name, block in blocks.items()}
+    right["out_proj.weight"] = here.out_proj.weight
+    if here.in_proj_bias is not None:
+        right |= dict(zip([f"{n}.bias" for n in NAMES[:3]], here.in_proj_bias.chunk(3), strict=True))
+        right["out_proj.bias"] = here.out_proj.bias
+    else:
+        right |= {f"{name}.bias": torch.zeros(D_MODEL, dtype=here.in_proj_weight.dtype) for name in NAMES}
+    found = layer.state_dict()
+    expect(isinstance(found, dict), "from_builtin should return a MultiHeadAttention")
+    for name in wanted:
+        expect(name in found, f"the layer has no {name} in its state dict")
+        expect_close(found[name], right[name], what=name)
+
+
+def expect_same_output(layer, here, x):
+    fed = x if here.batch_first else x.transpose(0, 1)
+    got = layer(x)
+    expected = here(fed, fed, fed, need_weights=False)[0]
+    expect_close(got, expected if here.batch_first else expected.transpose(0, 1))
+
+
+@part(points=3)
+def projections(rng):
+    "q_proj, k_proj and v_proj have the weights that in_proj_weight holds one above the other."
+    builtin, here = builtins(rng)
+    expect_state(converted(builtin), here, "q_proj.weight", "k_proj.weight", "v_proj.weight")
+
+
+@part(points=1)
+def output_projection(rng):
+    "out_proj has the weight of the built-in layer's out_proj."
+    builtin, here = builtins(rng)
+    expect_state(converted(builtin), here, "out_proj.weight")
+
+
+@part(points=1)
+def biases(rng):
+    "All four biases are those of the built-in layer."
+    builtin, here = builtins(rng)
+    expect_state(converted(builtin), here, *[f"{name}.bias" for name in NAMES])
+
+
+@part(points=2)
+def same_output(rng):
+    "The new layer computes what a built-in layer computes that takes (batch, n, d_model) itself."
+    builtin, here = builtins(rng)
+    layer = converted(builtin)
+    layer.eval()
+    expect_same_output(layer, here, tensor(rng.normal(size=(2, 5, D_MODEL))))
+
+
+@part(points=1, needs="same_output")
+def built_in_layer_with_the_sequence_first(rng):
+    "The new layer takes (batch, n, d_model) also if the built-in one takes (n, batch, d_model)."
+    builtin, here = builtins(rng, batch_first=False)
+    layer = converted(builtin)
+    layer.eval()
+    expect_same_output(layer, here, tensor(rng.normal(size=(2, 5, D_MODEL))))
+
+
+@part(points=2, needs=("projections", "output_projection"))
+def built_in_layer_without_biases(rng):
+    "If the built-in layer has no biases, the new one has biases of 0."
+    builtin, here = builtins(rng, bias=False)
+    expect_state(converted(builtin), here, *[f"{name}.bias" for name in NAMES])
+
+
+@part(points=1, needs="projections")
+def weights_are_copies(rng):
+    "What happens to the built-in layer later does not change the new one."
+    builtin, here = builtins(rng)
+    layer = converted(builtin)
+    zeros = {"in_proj_weight": tensor(np.zeros((3 * D_MODEL, D_MODEL)))}
+    load_parameters(builtin, zeros | {"out_proj.weight": tensor(np.zeros((D_MODEL, D_MODEL)))})
+    expect_state(layer, here, *[f"{name}.weight" for name in NAMES])
+
+
+@part(points=1, needs="projections")
+def built_in_layer_unchanged(rng):
+    "The built-in layer is as it was: its weights, its dtype, its mode."
+    builtin, here = builtins(rng, dropout=1.0)
+    builtin.train()
+    converted(builtin)
+    found = builtin.state_dict()
+    for name, value in here.state_dict().items():
+        expect_close(found[name], value, what=name)
+    x = tensor(rng.normal(size=(2, 5, D_MODEL)))
+    expect_close(builtin(x, x, x)[0], here.out_proj.bias.expand(2, 5, D_MODEL), what="its output in training")
+
+
+@part(points=1, needs="projections")
+def dtype(rng):
+    "From a layer in float64 comes a layer in float64."
+    builtin, here = builtins(rng)
+    builtin.double()
+    expect_state(converted(builtin), here.double(), "q_proj.weight", "out_proj.weight")
+
+
+@part(points=1, needs="same_output")
+def dropout(rng):
+    "The probability of dropout is that of the built-in layer."
+    builtin, here = builtins(rng, dropout=1.0)
+    layer = converted(builtin)
+    layer.train()
+    expect_close(layer(tensor(rng.normal(size=(2, 5, D_MODEL)))), here.out_proj.bias.expand(2, 5, D_MODEL))
+
+
+@part(points=1, needs="dropout")
+def mode(rng):
+    "The new layer is in training if the built-in one is, and in eval mode if that is."
+    builtin, here = builtins(rng, dropout=1.0)
+    x = tensor(rng.normal(size=(2, 5, D_MODEL)))
+    expect_same_output(converted(builtin), here, x)
+    builtin.train()
+    expect_close(converted(builtin)(x), here.out_proj.bias.expand(2, 5, D_MODEL))
+
+
+@part(points=1, needs="projections")
+def can_be_trained(rng):
+    "Gradients reach the parameters of the new layer."
+    builtin, _ = builtins(rng)
+    x = tensor(rng.normal(size=(2, 5, D_MODEL)))
+    names = [f"{name}.weight" for name in NAMES]
+    for name, found in zip(names, gradients(converted(builtin), [x], names, x), strict=True):
+        expect(found is not None, f"no gradient reaches {name}")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="sdpa_attention_text"
+# ## 5. `sdpa_attention`: PyTorch's own kernel
+#
+# **Points** {points sdpa_attention} · **Difficulty** 2 of 5 · **Importance** 4 of 5 · **Minutes** 15 ·
+# **Book** *Batched attention*, section *One kernel*
+#
+# `torch.nn.functional.scaled_dot_product_attention` computes the output of attention in one kernel, which on a
+# GPU need not store the n·m scores at all. It returns no weights, divides by √d_k by itself, and has options of
+# its own: `attn_mask`, `dropout_p`, `is_causal`, `scale`. In its boolean masks `True` means "may attend", as
+# here, and unlike in `nn.MultiheadAttention`.
+#
+# **Contract** of `sdpa_attention(Q, K, V, mask=None)`
+#
+# * The arguments are those of `attention`: any number of leading axes, every dtype, masks of the same shapes.
+# * Returns the output alone, equal to that of `attention`, computed by `scaled_dot_product_attention`. What that
+#   function gives to a query without keys depends on its kernel; here it is 0.
+#
+# **Worked example.** With `Q`, `K`, `V` as in item 1:
+#
+# ```python
+# sdpa_attention(Q, K, V)                                                   # [[2.0, 3.0], [2.8, 2.0]]
+# sdpa_attention(Q, K, V, torch.tensor([[True, True, False], [False] * 3])) # [[2.0, 4.0], [0.0, 0.0]]
+# ```
+#
+# <details><summary>Hint</summary>
+#
+# Let a query without keys attend to all of them, and set its output to 0 afterwards.
+# </details>
+
+# %% role="solution" item="sdpa_attention"
+from mha_lib.torch_attention import sdpa_attention
+
+# %% role="test" item="sdpa_attention"
+check_close(
+    "output",
+    sdpa_attention(Q, K, V),
+    torch.tensor([[2.0, 3.0], [2.8, 2.0]]),
+    mistakes={"the scores are scaled twice: the kernel does it by itself": [[2.0, 3.1716], [2.3923, 2.6795]]},
+)
+mask = torch.tensor([[True, True, False], [False, True, True]])  # (n, m)
+check_close(
+    "output under a mask",
+    sdpa_attention(Q, K, V, mask),
+    torch.tensor([[2.0, 4.0], [1.0, 5.0]]),
+    mistakes={
+        "the mask is the wrong way round": [[2.0, 2.0], [4.0, 0.0]],
+        "the mask has no effect": [[2.0, 3.0], [2.8, 2.0]],
+    },
+)
+mask = torch.tensor([[True, True, False], [False, False, False]])  # the second query has no key
+check_close(
+    "output of a query without keys", sdpa_attention(Q, K, V, mask), torch.tensor([[2.0, 4.0], [0.0, 0.0]])
+)
+### BEGIN HIDDEN TESTS
+
+import torch
+
+
+def tensors(*arrays, dtype=torch.float32):
+    return [torch.from_numpy(np.ascontiguousarray(array)).to(dtype) for array in arrays]
+
+
+def scalars(rng, *leading, n=5, m=7):
+    # d_k = d_v = 1: dividing by the root of a width does nothing, so these tokens do not test the scale.
+    return tensors(*[rng.normal(size=(*leading, tokens, 1)) for tokens in (n, m, m)])
+
+
+def some_of(rng, *shape):
+    # Random, with at least one True and one False in each row.
+    mask = rng.random(shape) < 0.6
+    mask[..., 0], mask[..., 1] = True, False
+    return torch.from_numpy(rng.permuted(mask, axis=-1))
+
+
+def some_empty(rng, *shape):
+    # The same, and two of the rows have no True at all.
+    mask = some_of(rng, *shape)
+    mask[..., rng.permutation(shape[-2])[:2], :] = False
+    return mask
+
+
+def expect_output(*arguments):
+    expect_close(sdpa_attention(*arguments), reference.attention(*arguments)[0])
+
+
+@part(
+    points=2,
+    example="sdpa_attention(torch.ones(1, 1), torch.tensor([[0.0], [1.0]]), torch.tensor([[0.0], [10.0]]))",
+)
+def values(rng):
+    "Each output is the average of the values, with the softmax of the query's scores as weights."
+    expect_output(*scalars(rng))
+
+
+@part(
+    points=1,
+    example="sdpa_attention(torch.full((1, 4), 2.0), 2 * torch.eye(4)[:2], torch.tensor([[0.0], [10.0]]))",
+)
+def scale(rng):
+    "The scores are divided by √d_k once, and leading axes may be any number."
+    for leading in ((), (2,), (2, 3)):
+        sizes = [(5, 24), (7, 24), (7, 6)]
+        expect_output(*tensors(*[rng.normal(size=(*leading, *size)) for size in sizes]))
+
+
+@part(
+    points=2,
+    example="sdpa_attention(torch.zeros(1, 1), torch.tensor([[-3.0], [1.0], [2.0]]), "
+    "torch.tensor([[0.0], [10.0], [70.0]]), torch.tensor([[True, True, False]]))",
+)
+def mask(rng):
+    "A query averages over the keys for which its row of the mask is True, and over no others."
+    expect_output(*scalars(rng), some_of(rng, 5, 7))
+
+
+@part(
+    points=1,
+    example="sdpa_attention(torch.zeros(2, 1, 1, 1), torch.ones(2, 1, 2, 1), "
+    "torch.arange(4.0).view(2, 1, 2, 1), torch.tensor([[[[True, False]]], [[[False, True]]]]))",
+)
+def mask_for_each_sequence(rng):
+    "A mask (n, m) holds for all sequences and heads; with one of (batch, 1, n, m) each sequence has its own."
+    expect_output(*scalars(rng, 2, 3), some_of(rng, 5, 7))
+    expect_output(*scalars(rng, 2, 3), some_of(rng, 2, 1, 5, 7))
+
+
+@part(
+    points=2,
+    needs="mask",
+    example="sdpa_attention(torch.zeros(1, 1), torch.zeros(2, 1), torch.tensor([[4.0], [8.0]]), "
+    "torch.tensor([[False, False]]))",
+)
+def nothing_to_attend_to(rng):
+    "The output of a query that may attend to nothing is 0, and the others are what they should be."
+    expect_output(*scalars(rng), some_empty(rng, 5, 7))
+    expect_output(*scalars(rng, 2, 3), some_empty(rng, 2, 1, 5, 7))
+
+
+@part(points=2, needs="nothing_to_attend_to")
+def gradient(rng):
+    "All gradients are finite, and right, also if some queries may attend to nothing."
+    tokens, mask = scalars(rng), some_empty(rng, 5, 7)
+    (cotangent,) = tensors(rng.normal(size=(5, 1)))
+    found = gradients(sdpa_attention, [*tokens, mask], [0, 1, 2], cotangent)
+    leaves = [token.clone().requires_grad_() for token in tokens]
+    total = (reference.attention(*leaves, mask)[0] * cotangent).sum()
+    for name, got, right in zip("QKV", found, torch.autograd.grad(total, leaves), strict=True):
+        expect(got is not None, f"no gradient reaches {name}: the chain of tensors is cut somewhere")
+        expect_close(got, right, tolerance=1e-4, what=f"the gradient of {name}")
+
+
+@part(
+    points=1,
+    needs="mask",
+    example="sdpa_attention(torch.zeros(1, 1).half(), torch.zeros(2, 1).half(), torch.ones(2, 1).half(), "
+    "torch.tensor([[True, False]]))",
+)
+def other_dtypes(rng):
+    "The output has the dtype of the arguments: float16, bfloat16 and float64."
+    for dtype, tolerance in ((torch.float16, 5e-3), (torch.bfloat16, 3e-2), (torch.float64, 1e-5)):
+        arguments = tensors(*[rng.uniform(0, 1, size=size) for size in [(5, 1), (7, 1), (7, 1)]], dtype=dtype)
+        mask = some_of(rng, 5, 7)
+        got = sdpa_attention(*arguments, mask)
+        expected = reference.attention(*[each.double() for each in arguments], mask)[0].to(dtype)
+        expect_close(got, expected, tolerance)
+
+
+@part(points=1, needs="mask")
+def inputs_unchanged(rng):
+    "The caller's tensors are as they were."
+    sdpa_attention(*scalars(rng), some_empty(rng, 5, 7))
+    expect_unchanged(sdpa_attention, "sdpa_attention")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="hand_in"
+# ## Before you hand in
+#
+# Choose *Restart kernel and run all cells*, look through the checks once more, save, and hand in this one
+# file. Keep its name.
