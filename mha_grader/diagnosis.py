@@ -17,6 +17,7 @@ import numpy as np
 from mha_grader.runner import Verdict
 from mha_grader.tested import Step, local
 from mha_grader.testing import CallError, as_array
+from mha_grader.wire import Opaque
 
 RELATIVE, ABSOLUTE = 1e-4, 1e-6  # float32 inside an answer is no other mistake
 
@@ -91,6 +92,8 @@ def same_value(first: Any, second: Any) -> bool:
             and first.keys() == second.keys()
             and all(same_value(value, second[key]) for key, value in first.items())
         )
+    if isinstance(first, Opaque) and isinstance(second, Opaque):
+        return True  # such as a module that returns itself: the name of its class is the student's own
     first, second = as_array(first), as_array(second)
     if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
         if not (isinstance(first, np.ndarray) and isinstance(second, np.ndarray)):

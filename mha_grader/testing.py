@@ -236,9 +236,17 @@ def load_parameters(module: Any, parameters: dict[str, Any]) -> None:
     """Copy arrays or tensors into the parameters of the student's module, by dotted path.
 
     Raises:
-        CallError: if it has no such parameter, or one of another shape.
+        Mismatch: if it has no such parameter, or one of another shape.
+        CallError: if it timed out or its process ended.
     """
-    module.load_parameters(parameters)
+    for name, value in parameters.items():
+        try:
+            module.load_parameters({name: value})
+        except CallError as error:
+            if error.kind != "error":
+                raise
+            shape = tuple(np.shape(as_array(value)))
+            raise Mismatch(f"it has no parameter {name} of shape {shape}, which it should have") from None
 
 
 def gradients(callee: Any, args: Sequence[Any], wrt: Sequence[int | str], cotangent: Any) -> list[Any]:

@@ -531,6 +531,14 @@ class LayerEmptyRowNan(WithInnerStep):
         return attention_empty_row_nan(Q, K, K, mask)[1]  # (batch, heads, n, n)
 
 
+class LayerEmptyRowUniform(WithInnerStep):
+    """Wrong: a row in which all scores are equally low attends to everything alike."""
+
+    def weigh(self, Q: Tensor, K: Tensor, mask: Mask) -> Tensor:
+        """Wrong."""
+        return attention_empty_row_uniform(Q, K, K, mask)[1]  # (batch, heads, n, n)
+
+
 class LayerNanGradient(WithInnerStep):
     """Wrong: NaN is replaced in the output, and stays in the gradient."""
 
@@ -1113,6 +1121,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
         "mask-batch-on-head-axis": MaskBatchOnHeadAxis,
         "mask-repeated-in-wrong-order": MaskRepeatedInWrongOrder,
         "empty-row-nan": LayerEmptyRowNan,
+        "empty-row-uniform": LayerEmptyRowUniform,
         "nan-gradient-on-empty-row": LayerNanGradient,
         "gradient-cut-off": LayerCutOff,
         "dropout-in-eval": DropoutInEval,

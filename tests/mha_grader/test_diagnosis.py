@@ -7,6 +7,7 @@ from mha_grader.diagnosis import compare, recognise, same_value
 from mha_grader.runner import Verdict
 from mha_grader.tested import Step
 from mha_grader.testing import CallError, Part
+from mha_grader.wire import Opaque
 
 VARIANTS = {
     "adds-two": lambda x: x + 2,
@@ -111,6 +112,11 @@ def test_parts_that_called_nothing_are_left_alone():
         ((np.array([1.0]), 2), (np.array([1.0]), 2), True),
         ((np.array([1.0]), 2), (np.array([1.0]),), False),
         (np.array([1.0]), 1.0, False),
+        ({"a": np.array([1.0])}, {"a": np.array([1.0])}, True),
+        ({"a": np.array([1.0])}, {"a": np.array([2.0])}, False),
+        ({"a": np.array([1.0])}, {"b": np.array([1.0])}, False),
+        (Opaque("Scale"), Opaque("Shifted"), True),
+        (Opaque("Scale"), None, False),
         (1, 1.0, False),
     ],
 )

@@ -6,7 +6,7 @@ import torch
 
 from mha_grader.session import Session
 from mha_grader.tested import Recorder, TestedClass, TestedFunction, local
-from mha_grader.testing import CallError, construct, filled, gradients, keep, load_parameters
+from mha_grader.testing import CallError, Mismatch, construct, filled, gradients, keep, load_parameters
 
 SOURCE = """
 import torch
@@ -119,8 +119,10 @@ def test_parameters_are_loaded_and_gradients_taken(recorder):
 def test_parameters_that_do_not_fit_are_an_error(recorder, parameters, words):
     module = recorder.bind("Scale", type)(3)
     with pytest.raises(CallError) as caught:
-        load_parameters(module, parameters)
+        module.load_parameters(parameters)
     assert words in caught.value.text
+    with pytest.raises(Mismatch, match=r"it has no parameter \w+\.weight of shape \(3, \d\)"):
+        load_parameters(module, parameters)
 
 
 def test_modules_are_switched_and_moved_by_their_own_methods(recorder):
