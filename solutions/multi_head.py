@@ -136,14 +136,14 @@ def whole_number(rng):
 
 @part(points=2, needs="values")
 def does_not_divide(rng):
-    "If the heads cannot share the features equally, there is a ValueError."
+    "If the heads cannot share the features equally, as in head_dim(7, 2), there is a ValueError."
     for d_model, num_heads in [(7, 2), (10, 4), (3, 5), (768, int(rng.choice([5, 7, 10, 11])))]:
         expect_raises(head_dim, d_model, num_heads, error="ValueError")
 
 
 @part(points=2, needs="values")
 def not_positive(rng):
-    "If one of the numbers is 0 or negative, there is a ValueError, also where the division would work out."
+    "If one of the numbers is 0 or negative, as in head_dim(-8, 4) or head_dim(8, 0), there is a ValueError."
     number = int(rng.integers(2, 9))
     for d_model, num_heads in [(-8, 4), (8, -4), (-8, -4), (0, number), (number, 0), (0, 0)]:
         expect_raises(head_dim, d_model, num_heads, error="ValueError")
@@ -151,7 +151,7 @@ def not_positive(rng):
 
 @part(points=1, needs=("does_not_divide", "not_positive"))
 def message(rng):
-    "The text of the error contains both numbers."
+    "The text of the error contains both numbers, for head_dim(7, 2) as well as for head_dim(-8, 4)."
     heads = int(rng.choice([23, 34, 58]))
     for d_model in (701, -6 * heads):  # neither contains the digits of the other number
         expect_raises(head_dim, d_model, heads, error="ValueError", mentions=(str(d_model), str(heads)))
@@ -253,7 +253,7 @@ def values(rng):
 
 @part(points=1, needs="values")
 def does_not_divide(rng):
-    "If the features cannot be shared equally, there is an error."
+    "If the features cannot be shared equally, as with 7 features and 2 heads, there is an error."
     expect_raises(split_heads, rng.normal(size=(2, 6, 7)), 2)
     expect_raises(split_heads, rng.normal(size=(3, 5, 8)), 3)
 
@@ -1073,7 +1073,7 @@ def all_together(rng):
     expect_output(*generic(rng, batch=3, n=6, m=4, heads=2, d_k=7))
 
 
-@part(points=1, needs="from_memory")
+@part(points=1, needs=("from_memory", "one_head"))
 def order_of_memory(rng):
     "The memory in another order gives the same output: attention knows no positions."
     X, memory, *rest = decided(rng, batch=1, n=5, m=7, heads=1)
