@@ -8,6 +8,7 @@ import pytest
 from mha_grader import assignment as assignments
 from mha_grader.kill_table import PUBLIC_SECRET, page, table
 from mha_lib import pitfalls
+from mha_lib.same_items import original
 
 COURSE = Path(__file__).parents[2]
 NAMES = sorted(path.stem for path in (COURSE / "solutions").glob("*.py") if path.stem != "checks")
@@ -58,7 +59,7 @@ def test_every_right_style_gets_everything(case):
 
 def test_every_known_mistake_loses_points_and_is_named(case):
     name, item, _ = case
-    same = SAME.get((name, item), [])
+    same = SAME.get(original(name, item), [])
     wrong = {}
     for secret, row in rows(case, "pitfall"):
         twins = next((group for group in same if row.name in group), {row.name})

@@ -1,0 +1,552 @@
+# ---
+# jupyter:
+#   jupytext: {text_representation: {extension: .py, format_name: percent}}
+#   mha: {assignment: pitfalls, version: "1.0"}
+# ---
+
+# %% role="author"
+from types import SimpleNamespace
+
+from mha_grader.testing import checker_parts, expect, part
+
+reference = SimpleNamespace()  # in grading: the instructor's solutions by name
+
+# %% [markdown] id="intro"
+# # Pitfalls: find them, mend them, and write the test that catches them
+#
+# Wrong attention rarely crashes. It returns an array of the right shape, the loss goes down, and the model is a
+# little worse than it should be. In this assignment you read code that is wrong in exactly one way, mend it,
+# name mistakes by what they do, and write the checks that would have caught them.
+#
+# | | item | what it is | points | minutes |
+# |---|---|---|---|---|
+# | 1 | `repaired_scale` | mend the scale | {points repaired_scale} | 10 |
+# | 2 | `repaired_mask` | mend the mask | {points repaired_mask} | 10 |
+# | 3 | `repaired_split` | mend the splitting into heads | {points repaired_split} | 10 |
+# | 4 | `repaired_merge` | mend the merging of heads | {points repaired_merge} | 10 |
+# | 5 | `repaired_causal` | mend the causal mask | {points repaired_causal} | 10 |
+# | 6 | `diagnosis` | name eight mistakes | {points diagnosis} | 30 |
+# | 7 | `check_attention` | the check for attention | {points check_attention} | 45 |
+# | 8 | `check_split_heads` | the check for splitting | {points check_split_heads} | 20 |
+# | 9 | `check_multi_head_attention` | the check for the whole layer | {points check_multi_head_attention} | 40 |
+#
+# Together {points} points.
+#
+# **How to work.** Each item has a cell to write in: put your code in place of the lines `# YOUR CODE HERE` and
+# `raise NotImplementedError()`, keep the name and the parameters, and run the check in the cell below it. No
+# item needs your code of another one, but you may use it. You may add cells of your own.
+#
+# **How it is graded.** What you mend is tested like the function itself in the assignments before. Your checks
+# are handed functions that they can call and not look into: right ones, in many styles, which they must accept,
+# and known mistakes, which they should catch. Each mistake that is caught earns points. Use NumPy and nothing else.
+#
+# The words are those of the assignments before. `batch` sequences have `n` queries and `m` keys; a head is `d_k`
+# wide, its values `d_v`, the layer `d_model`. Masks are boolean, `True` = may attend. A function never changes
+# its arguments in place.
+
+# %% role="given" id="imports"
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray
+
+# %% role="show" id="imports_for_checks"
+from checks import check_answers, check_close, check_equal, check_unchanged
+
+# %% role="given" id="given_softmax"
+from mha_lib.attention import softmax
+
+# %% role="given" id="given_head_dim"
+from mha_lib.heads import head_dim
+
+# %% [markdown] id="repaired_scale_text"
+# ## 1. `repaired_scale`
+#
+# **Points** {points repaired_scale} · **Difficulty** 2 of 5 · **Importance** 5 of 5 · **Minutes** 10 ·
+# **Book** *One head*, section on the scale
+#
+# The function below was tested with matrices, and every test passed. Then it went into a model.
+
+# %% role="given" id="broken_scale"
+from mha_lib.pitfalls.scale import attention_scale_by_axis_one as broken_scale
+
+# %% [markdown] id="repaired_scale_contract"
+# **Contract** of `repaired_scale(Q, K, V, mask=None)`: that of `attention` in *One head of attention*.
+#
+# * `Q` is `(..., n, d_k)`, `K` is `(..., m, d_k)`, `V` is `(..., m, d_v)`, with the same leading dimensions, any
+#   number of them, also none.
+# * `mask` is boolean and broadcastable to `(..., n, m)`; every query has at least one `True`. `None`: no mask.
+# * Returns `(output, weights)`: `(..., n, d_v)` and `(..., n, m)`. The weights are softmax(Q Kᵀ / √d_k).
+#
+# The cell with the check shows a worked example: two sequences, for which the weights are 3/4 and 1/4.
+#
+# <details><summary>Hint</summary>
+#
+# What is `Q.shape[1]` for `Q` of shape `(n, d_k)`, and what is it for `(batch, n, d_k)`?
+# </details>
+
+# %% role="solution" item="repaired_scale"
+from mha_lib.attention import attention as repaired_scale
+
+# %% role="test" item="repaired_scale" borrow="single_head.attention" share=0.25
+Q = np.array([[[2.0, 0.0, 0.0, 0.0]], [[0.0, 2.0, 0.0, 0.0]]])  # (batch, n, d_k) = (2, 1, 4)
+K = np.log([[[3.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]]] * 2)  # (batch, m, d_k) = (2, 2, 4)
+V = np.array([[[4.0], [8.0]]] * 2)  # (batch, m, d_v) = (2, 2, 1)
+output, weights = repaired_scale(Q, K, V)
+check_close(
+    "weights of two sequences",
+    weights,
+    [[[0.75, 0.25]], [[0.5, 0.5]]],
+    mistakes={"the scale is still taken from another axis than the last": [[[0.9, 0.1]], [[0.5, 0.5]]]},
+)
+check_close("output of two sequences", output, [[[5.0]], [[6.0]]])
+check_unchanged("repaired_scale leaves its arguments alone", repaired_scale, Q, K, V)
+
+# %% [markdown] id="repaired_mask_text"
+# ## 2. `repaired_mask`
+#
+# **Points** {points repaired_mask} · **Difficulty** 2 of 5 · **Importance** 5 of 5 · **Minutes** 10 ·
+# **Book** *One head*, section on masks
+#
+# Masked keys get no weight here, just as they should. Something else is lost.
+
+# %% role="given" id="broken_mask"
+from mha_lib.pitfalls.mask import attention_mask_after_softmax as broken_mask
+
+# %% [markdown] id="repaired_mask_contract"
+# **Contract** of `repaired_mask(Q, K, V, mask=None)`: that of `repaired_scale` above. The weights of each query sum
+# to 1, and a masked key has a weight of exactly 0.
+#
+# <details><summary>Hint</summary>
+#
+# Print the sums of the rows of `broken_mask`'s weights under a mask.
+# </details>
+
+# %% role="solution" item="repaired_mask"
+from mha_lib.attention import attention as repaired_mask
+
+# %% role="test" item="repaired_mask" borrow="single_head.attention" share=0.25
+Q, K = np.zeros((1, 4)), np.ones((4, 4))  # (n, d_k), (m, d_k)
+V = np.array([[4.0], [8.0], [16.0], [32.0]])  # (m, d_v)
+mask = np.array([[True, True, False, False]])  # (n, m)
+output, weights = repaired_mask(Q, K, V, mask)
+check_close(
+    "weights under a mask",
+    weights,
+    [[0.5, 0.5, 0.0, 0.0]],
+    mistakes={"the weights no longer sum to 1": [[0.25, 0.25, 0.0, 0.0]]},
+)
+check_close("output under a mask", output, [[6.0]])
+
+# %% [markdown] id="repaired_split_text"
+# ## 3. `repaired_split`
+#
+# **Points** {points repaired_split} · **Difficulty** 3 of 5 · **Importance** 5 of 5 · **Minutes** 10 ·
+# **Book** *Projecting and splitting*
+#
+# The shape is right, and so is the number of entries. But whose features are they?
+
+# %% role="given" id="broken_split"
+from mha_lib.pitfalls.heads import split_heads_without_transpose as broken_split
+
+# %% [markdown] id="repaired_split_contract"
+# **Contract** of `repaired_split(x, num_heads)`: that of `split_heads` in *Multi-head attention*.
+#
+# * `x` is `(batch, n, d_model)`; the result is `(batch, heads, n, d_k)` with d_k = d_model / heads.
+# * Head i holds the features `i*d_k … (i+1)*d_k - 1` of every token.
+# * It raises an error (a `ValueError` is best) if the heads do not divide d_model.
+#
+# <details><summary>Hint</summary>
+#
+# A reshape never moves a number in memory. Number the features 0, 1, 2, … of two tokens and look where they land.
+# </details>
+
+# %% role="solution" item="repaired_split"
+from mha_lib.heads import split_heads as repaired_split
+
+# %% role="test" item="repaired_split" borrow="multi_head.split_heads" share=0.5
+x = np.array([[[0.0, 1.0, 2.0, 3.0], [10.0, 11.0, 12.0, 13.0]]])  # (batch, n, d_model) = (1, 2, 4)
+check_close(
+    "two heads of two tokens",
+    repaired_split(x, 2),
+    [[[[0.0, 1.0], [10.0, 11.0]], [[2.0, 3.0], [12.0, 13.0]]]],
+    mistakes={
+        "head 0 got all features of token 0, and head 1 those of token 1": [
+            [[[0.0, 1.0], [2.0, 3.0]], [[10.0, 11.0], [12.0, 13.0]]]
+        ]
+    },
+)
+
+# %% [markdown] id="repaired_merge_text"
+# ## 4. `repaired_merge`
+#
+# **Points** {points repaired_merge} · **Difficulty** 3 of 5 · **Importance** 5 of 5 · **Minutes** 10 ·
+# **Book** *Concatenation and W_O*
+#
+# The way back. It undoes the broken splitting above, so a round trip finds nothing.
+
+# %% role="given" id="broken_merge"
+from mha_lib.pitfalls.heads import combine_heads_without_transpose as broken_merge
+
+# %% [markdown] id="repaired_merge_contract"
+# **Contract** of `repaired_merge(x)`: that of `combine_heads` in *Multi-head attention*.
+#
+# * `x` is `(batch, heads, n, d_k)`; the result is `(batch, n, heads * d_k)`.
+# * The features of head i stand at `i*d_k … (i+1)*d_k - 1` of every token.
+#
+# <details><summary>Hint</summary>
+#
+# Which two axes must stand side by side before they can become one?
+# </details>
+
+# %% role="solution" item="repaired_merge"
+from mha_lib.heads import combine_heads as repaired_merge
+
+# %% role="test" item="repaired_merge" borrow="multi_head.combine_heads" share=0.5
+x = np.array(
+    [[[[0.0, 1.0], [10.0, 11.0]], [[2.0, 3.0], [12.0, 13.0]]]]
+)  # (batch, heads, n, d_k) = (1, 2, 2, 2)
+check_close(
+    "two heads of two tokens, merged",
+    repaired_merge(x),
+    [[[0.0, 1.0, 2.0, 3.0], [10.0, 11.0, 12.0, 13.0]]],
+    mistakes={
+        "a token got one head's features of both tokens": [[[0.0, 1.0, 10.0, 11.0], [2.0, 3.0, 12.0, 13.0]]]
+    },
+)
+
+# %% [markdown] id="repaired_causal_text"
+# ## 5. `repaired_causal`
+#
+# **Points** {points repaired_causal} · **Difficulty** 2 of 5 · **Importance** 4 of 5 · **Minutes** 10 ·
+# **Book** *One head*, section on masks
+#
+# In training this mask is right. In generation, where one new query meets all the keys so far, the model forgets
+# everything but the first token.
+
+# %% role="given" id="broken_causal"
+from mha_lib.pitfalls.mask import causal_mask_top_left as broken_causal
+
+# %% [markdown] id="repaired_causal_contract"
+# **Contract** of `repaired_causal(n, m=None)`: that of `causal_mask` in *One head of attention*.
+#
+# * Returns a boolean array `(n, m)`; `m` is `n` if it is not given, and never smaller than `n`.
+# * The last query is lined up with the last key: entry (i, j) is `True` where j ≤ i + (m − n).
+#
+# <details><summary>Hint</summary>
+#
+# What should the mask for `n = 1` and `m = 3` be? Which one is it?
+# </details>
+
+# %% role="solution" item="repaired_causal"
+from mha_lib.masks import causal_mask as repaired_causal
+
+# %% role="test" item="repaired_causal" borrow="single_head.causal_mask" share=0.5
+check_equal("as many keys as queries", repaired_causal(3), np.tri(3, dtype=bool))
+check_equal(
+    "one query and three keys",
+    repaired_causal(1, 3),
+    [[True, True, True]],
+    mistakes={"the first query is still lined up with the first key": [[True, False, False]]},
+)
+
+# %% [markdown] id="diagnosis_text"
+# ## 6. `diagnosis`: name the mistake
+#
+# **Points** {points diagnosis} · **Difficulty** 3 of 5 · **Importance** 4 of 5 · **Minutes** 30 ·
+# **Book** the pitfalls of each chapter
+#
+# Eight functions, each wrong in one way. Read them, run them, and name the mistake of each. `case_a` to `case_c`
+# should be `attention`, `case_d` should be `causal_mask`, `case_e` `decoder_mask`, `case_f` `softmax`, and
+# `case_g` and `case_h` `multi_head_attention`; these two call your own `repaired_scale` and `repaired_split`, under
+# the names `attention` and `split_heads`. The names of all mistakes to choose from stand below the cases.
+
+# %% role="given" id="case_a"
+from mha_lib.pitfalls.scale import attention_scale_by_dk as case_a
+
+# %% role="given" id="case_b"
+from mha_lib.pitfalls.mask import attention_mask_added_as_0_1 as case_b
+
+# %% role="given" id="case_c"
+from mha_lib.pitfalls.softmax import attention_softmax_over_queries as case_c
+
+# %% role="given" id="case_d"
+from mha_lib.pitfalls.mask import causal_mask_hides_self as case_d
+
+# %% role="given" id="case_e"
+from mha_lib.pitfalls.mask import decoder_mask_or_combined as case_e
+
+# %% role="given" id="case_f"
+from mha_lib.pitfalls.softmax import softmax_global_max_subtraction as case_f
+
+# %% role="given" id="own_pieces"
+attention, split_heads = repaired_scale, repaired_split
+
+# %% role="given" id="given_for_one_head"
+from mha_lib.pitfalls.derived import for_one_head
+
+# %% role="given" id="case_g"
+from mha_lib.pitfalls.projections import multi_head_attention_input_sliced as case_g
+
+# %% role="given" id="case_h"
+from mha_lib.pitfalls.heads import multi_head_attention_summed as case_h
+
+# %% [markdown] id="diagnosis_choices"
+# **Contract.** `diagnosis` is a dict from the letter of a case to one of these names.
+#
+# | name | what the code does |
+# |---|---|
+# | `"causal-hides-self"` | a token may not attend to itself |
+# | `"causal-sees-next"` | a token may attend to the next one |
+# | `"global-max-subtraction"` | one maximum is subtracted from all rows |
+# | `"heads-summed"` | the outputs of the heads are added, not laid side by side |
+# | `"input-sliced-per-head"` | each head reads only its own slice of the input |
+# | `"mask-added-as-0-1"` | the mask is added to the scores as 0 and 1 |
+# | `"mask-inverted"` | True is taken to mean "hide" |
+# | `"masks-or-combined"` | one of two masks is enough to see a key |
+# | `"no-max-subtraction"` | large logits overflow |
+# | `"no-scale"` | the scores are not divided |
+# | `"scale-by-dk"` | the scores are divided by d_k |
+# | `"shared-projection"` | all heads use the same projection |
+# | `"softmax-over-queries"` | the softmax runs along the queries |
+# | `"softmax-whole-matrix"` | the softmax runs over all scores at once |
+#
+# **Worked example.** Were there a `case_z` that attends to the future alone, it would be
+# `diagnosis = {"z": "causal-transposed"}`.
+
+# %% role="solution" item="diagnosis"
+diagnosis = {"a": None, "b": None, "c": None, "d": None, "e": None, "f": None, "g": None, "h": None}
+### BEGIN SOLUTION
+diagnosis = {
+    "a": "scale-by-dk",
+    "b": "mask-added-as-0-1",
+    "c": "softmax-over-queries",
+    "d": "causal-hides-self",
+    "e": "masks-or-combined",
+    "f": "global-max-subtraction",
+    "g": "input-sliced-per-head",
+    "h": "heads-summed",
+}
+### END SOLUTION
+
+# %% role="test" item="diagnosis"
+for letter in "abcdefgh":
+    answer = diagnosis.get(letter) if isinstance(diagnosis, dict) else None
+    print("ok  " if isinstance(answer, str) else "open", f"case {letter}:", answer)
+### BEGIN HIDDEN TESTS
+
+
+def expect_case(letter):
+    expect(isinstance(diagnosis, dict), "diagnosis should be a dict")
+    answer = diagnosis.get(letter)
+    expect(isinstance(answer, str), f"diagnosis[{letter!r}] should be one of the names, in quotation marks")
+    expect(answer.strip().lower() == reference.diagnosis[letter], f"case {letter} has another mistake")
+
+
+@part(points=1)
+def case_a(rng):
+    "The mistake of case a is recognised."
+    expect_case("a")
+
+
+@part(points=1)
+def case_b(rng):
+    "The mistake of case b is recognised."
+    expect_case("b")
+
+
+@part(points=1)
+def case_c(rng):
+    "The mistake of case c is recognised."
+    expect_case("c")
+
+
+@part(points=1)
+def case_d(rng):
+    "The mistake of case d is recognised."
+    expect_case("d")
+
+
+@part(points=1)
+def case_e(rng):
+    "The mistake of case e is recognised."
+    expect_case("e")
+
+
+@part(points=1)
+def case_f(rng):
+    "The mistake of case f is recognised."
+    expect_case("f")
+
+
+@part(points=1)
+def case_g(rng):
+    "The mistake of case g is recognised."
+    expect_case("g")
+
+
+@part(points=1)
+def case_h(rng):
+    "The mistake of case h is recognised."
+    expect_case("h")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="check_attention_text"
+# ## 7. `check_attention`: write the test
+#
+# **Points** {points check_attention} · **Difficulty** 4 of 5 · **Importance** 5 of 5 · **Minutes** 45 ·
+# **Book** *One head*; the pitfalls of each chapter
+#
+# Now the other way round: you write the test, and we hand it functions.
+#
+# **Contract** of `check_attention(candidate)`
+#
+# * `candidate` should be `attention(Q, K, V, mask=None)` with the contract of item 1.
+# * If it is right, return `None`. If it is wrong, raise an error: any exception rejects it, and an `assert` is
+#   fine. A returned `False` does *not* reject it.
+# * Accept every right way of writing it: loops, another order of operations, single precision inside. So compare
+#   with a tolerance of 1e-5, and of 1e-2 where scores are in the thousands; do not compare dtypes; the pair may be a
+#   tuple or a list.
+# * Call it only with what its contract allows. For scores that means: they are finite, every query keeps at least
+#   one key, and no masked score exceeds the largest kept score of its row by more than 30. Kept scores may be as low
+#   as −20,000, for a whole row. A mask is `(n, m)`, or `(batch, 1, n, m)` for each sequence; padding is
+#   `(batch, 1, 1, m)`.
+#
+# **Worked example.** This check accepts what is right, and catches a wrong shape and nothing else:
+#
+# ```python
+# def check_attention(candidate):
+#     output, weights = candidate(np.ones((3, 4)), np.ones((5, 4)), np.ones((5, 2)))
+#     assert output.shape == (3, 2) and weights.shape == (3, 5)
+# ```
+#
+# <details><summary>Hint: which inputs?</summary>
+#
+# Go through the mistakes that you know. For each, ask which input makes a difference: does it need a batch?
+# different sizes? a mask? one mask for each sequence? large scores? a look at the arguments after the call?
+# </details>
+#
+# <details><summary>Hint: what to compare with?</summary>
+#
+# Write the right values down the slow and obvious way, one query at a time. Slow is fine.
+# </details>
+
+# %% role="solution" item="check_attention"
+from mha_lib.checkers import check_attention
+
+# %% role="test" item="check_attention"
+
+
+def judge(check, what, candidate, right):
+    try:
+        check(candidate)
+        accepted = True
+    except NotImplementedError:
+        raise
+    except Exception:
+        accepted = False
+    verdict = "accepts" if accepted else "rejects"
+    print("ok  " if accepted == right else "no  ", f"{check.__name__} {verdict} {what}")
+
+
+def uniform_weights(Q, K, V, mask=None):
+    allowed = np.broadcast_to(True if mask is None else mask, (*Q.shape[:-1], K.shape[-2]))
+    weights = allowed / allowed.sum(axis=-1, keepdims=True)
+    return weights @ V, weights
+
+
+judge(check_attention, "a function that returns None", lambda Q, K, V, mask=None: None, right=False)
+judge(check_attention, "weights that are all equal", uniform_weights, right=False)
+judge(check_attention, "broken_scale", broken_scale, right=False)
+judge(check_attention, "broken_mask", broken_mask, right=False)
+judge(check_attention, "your repaired_scale", repaired_scale, right=True)
+### BEGIN HIDDEN TESTS
+
+parts = checker_parts(check_attention, "single_head.attention", right=1, each=0.25)
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="check_split_heads_text"
+# ## 8. `check_split_heads`
+#
+# **Points** {points check_split_heads} · **Difficulty** 3 of 5 · **Importance** 4 of 5 · **Minutes** 20 ·
+# **Book** *Projecting and splitting*
+#
+# **Contract** of `check_split_heads(candidate)`
+#
+# * `candidate` should be `split_heads(x, num_heads)` with the contract of item 3, its error included.
+# * If it is right, return `None`; if it is wrong, raise an error. Accept every right way of writing it.
+# * Call it only with what its contract allows: `x` of three axes, a positive number of heads.
+#
+# **Worked example.** See item 7.
+#
+# <details><summary>Hint</summary>
+#
+# A test at `n = num_heads` cannot see everything. A test of zeros sees nothing at all.
+# </details>
+
+# %% role="solution" item="check_split_heads"
+from mha_lib.checkers import check_split_heads
+
+# %% role="test" item="check_split_heads"
+judge(check_split_heads, "a function that returns zeros", lambda x, h: np.zeros((1, h, 1, 1)), right=False)
+judge(check_split_heads, "broken_split", broken_split, right=False)
+judge(check_split_heads, "your repaired_split", repaired_split, right=True)
+### BEGIN HIDDEN TESTS
+
+parts = checker_parts(check_split_heads, "multi_head.split_heads", right=1, each=0.5)
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="check_multi_head_attention_text"
+# ## 9. `check_multi_head_attention`
+#
+# **Points** {points check_multi_head_attention} · **Difficulty** 4 of 5 · **Importance** 5 of 5 · **Minutes** 40 ·
+# **Book** *The formula, shapes and costs*
+#
+# **Contract** of `check_multi_head_attention(candidate)`
+#
+# * `candidate` should be `multi_head_attention(X, W_Q, W_K, W_V, W_O, num_heads, mask=None)`: `X` is
+#   `(batch, n, d_model)`, the four weights are `(d_model, d_model)` and used as `X @ W`, head i owns the columns
+#   `i*d_k … (i+1)*d_k - 1` of the projections, the heads are laid side by side and multiplied by `W_O`. It returns
+#   the output `(batch, n, d_model)` alone.
+# * The mask is boolean, `(n, n)` or `(batch, 1, n, n)`, `True` = may attend; every query has at least one key.
+# * If it is right, return `None`; if it is wrong, raise an error. Accept every right way of writing it.
+# * Call it only with what its contract allows; `num_heads` divides d_model.
+#
+# **Worked example.** See item 7.
+#
+# <details><summary>Hint</summary>
+#
+# Which mistakes cannot be seen with one head? With a batch of one? With an identity matrix as a weight? With
+# symmetric weights? Choose sizes of which no two are equal, and random weights.
+# </details>
+
+# %% role="solution" item="check_multi_head_attention"
+from mha_lib.checkers import check_multi_head_attention
+
+# %% role="test" item="check_multi_head_attention"
+judge(
+    check_multi_head_attention,
+    "a function that returns its input",
+    lambda X, W_Q, W_K, W_V, W_O, num_heads, mask=None: X,
+    right=False,
+)
+judge(check_multi_head_attention, "case_g", case_g, right=False)
+judge(check_multi_head_attention, "case_h", case_h, right=False)
+### BEGIN HIDDEN TESTS
+
+parts = checker_parts(check_multi_head_attention, "multi_head.multi_head_attention", right=1, each=0.25)
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="end"
+# ## Before you hand in
+#
+# Restart the kernel and run all cells: *Kernel*, then *Restart Kernel and Run All Cells*. What the checks print
+# then is what counts.
