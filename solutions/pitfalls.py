@@ -81,7 +81,8 @@ from mha_lib.pitfalls.scale import attention_scale_by_axis_one as broken_scale
 # * `mask` is boolean and broadcastable to `(..., n, m)`; every query has at least one `True`. `None`: no mask.
 # * Returns `(output, weights)`: `(..., n, d_v)` and `(..., n, m)`. The weights are softmax(Q Kᵀ / √d_k).
 #
-# The cell with the check shows a worked example: two sequences, for which the weights are 3/4 and 1/4.
+# **Worked example.** A query (2, 0, 0, 0) and the keys (log 3, 0, 0, 0) and (0, 0, 0, 0): the scores are log 3 and
+# 0, since 2 log 3 / √4 = log 3, and the weights 3/4 and 1/4. In a batch they are the same.
 #
 # <details><summary>Hint</summary>
 #
@@ -119,6 +120,9 @@ from mha_lib.pitfalls.mask import attention_mask_after_softmax as broken_mask
 # %% [markdown] id="repaired_mask_contract"
 # **Contract** of `repaired_mask(Q, K, V, mask=None)`: that of `repaired_scale` above. The weights of each query sum
 # to 1, and a masked key has a weight of exactly 0.
+#
+# **Worked example.** Four keys with equal scores and the values 4, 8, 16 and 32, of which two may be seen:
+# the weights are 1/2, 1/2, 0, 0, and the output is 6.
 #
 # <details><summary>Hint</summary>
 #
@@ -159,6 +163,9 @@ from mha_lib.pitfalls.heads import split_heads_without_transpose as broken_split
 # * Head i holds the features `i*d_k … (i+1)*d_k - 1` of every token.
 # * It raises an error (a `ValueError` is best) if the heads do not divide d_model.
 #
+# **Worked example.** Two tokens with the features 0, 1, 2, 3 and 10, 11, 12, 13, and two heads: head 0 holds
+# `[[0, 1], [10, 11]]` and head 1 holds `[[2, 3], [12, 13]]`.
+#
 # <details><summary>Hint</summary>
 #
 # A reshape never moves a number in memory. Number the features 0, 1, 2, … of two tokens and look where they land.
@@ -196,6 +203,9 @@ from mha_lib.pitfalls.heads import combine_heads_without_transpose as broken_mer
 #
 # * `x` is `(batch, heads, n, d_k)`; the result is `(batch, n, heads * d_k)`.
 # * The features of head i stand at `i*d_k … (i+1)*d_k - 1` of every token.
+#
+# **Worked example.** The heads `[[0, 1], [10, 11]]` and `[[2, 3], [12, 13]]` become the tokens 0, 1, 2, 3 and
+# 10, 11, 12, 13.
 #
 # <details><summary>Hint</summary>
 #
@@ -235,6 +245,8 @@ from mha_lib.pitfalls.mask import causal_mask_top_left as broken_causal
 #
 # * Returns a boolean array `(n, m)`; `m` is `n` if it is not given, and never smaller than `n`.
 # * The last query is lined up with the last key: entry (i, j) is `True` where j ≤ i + (m − n).
+#
+# **Worked example.** For `n = 2` and `m = 3` the rows are `[True, True, False]` and `[True, True, True]`.
 #
 # <details><summary>Hint</summary>
 #
@@ -295,7 +307,7 @@ from mha_lib.pitfalls.projections import multi_head_attention_input_sliced as ca
 from mha_lib.pitfalls.heads import multi_head_attention_summed as case_h
 
 # %% [markdown] id="diagnosis_choices"
-# **Contract.** `diagnosis` is a dict from the letter of a case to one of these names.
+# **Contract** of `diagnosis`: a dict from the letter of a case to one of these names.
 #
 # | name | what the code does |
 # |---|---|
@@ -316,6 +328,11 @@ from mha_lib.pitfalls.heads import multi_head_attention_summed as case_h
 #
 # **Worked example.** Were there a `case_z` that attends to the future alone, it would be
 # `diagnosis = {"z": "causal-transposed"}`.
+#
+# <details><summary>Hint</summary>
+#
+# Do not only read. Call the function and the right one with small numbers, and look where they differ first.
+# </details>
 
 # %% role="solution" item="diagnosis"
 diagnosis = {"a": None, "b": None, "c": None, "d": None, "e": None, "f": None, "g": None, "h": None}
@@ -334,8 +351,8 @@ diagnosis = {
 
 # %% role="test" item="diagnosis"
 for letter in "abcdefgh":
-    answer = diagnosis.get(letter) if isinstance(diagnosis, dict) else None
-    print("ok  " if isinstance(answer, str) else "open", f"case {letter}:", answer)
+    named = diagnosis.get(letter) if isinstance(diagnosis, dict) else None
+    print("ok  " if isinstance(named, str) else "open", f"case {letter}:", named)
 ### BEGIN HIDDEN TESTS
 
 
@@ -410,11 +427,11 @@ def case_h(rng):
 # * If it is right, return `None`. If it is wrong, raise an error: any exception rejects it, and an `assert` is
 #   fine. A returned `False` does *not* reject it.
 # * Accept every right way of writing it: loops, another order of operations, single precision inside. So compare
-#   with a tolerance of 1e-5, and of 1e-2 where scores are in the thousands; do not compare dtypes; the pair may be a
-#   tuple or a list.
+#   with a tolerance of 1e-5, and of 1e-2 where scores are in the thousands; do not compare dtypes; the pair may be
+#   a tuple or a list.
 # * Call it only with what its contract allows. For scores that means: they are finite, every query keeps at least
-#   one key, and no masked score exceeds the largest kept score of its row by more than 30. Kept scores may be as low
-#   as −20,000, for a whole row. A mask is `(n, m)`, or `(batch, 1, n, m)` for each sequence; padding is
+#   one key, and no masked score exceeds the largest kept score of its row by more than 30. Kept scores may be as
+#   low as −20,000, for a whole row. A mask is `(n, m)`, or `(batch, 1, n, m)` for each sequence; padding is
 #   `(batch, 1, 1, m)`.
 #
 # **Worked example.** This check accepts what is right, and catches a wrong shape and nothing else:

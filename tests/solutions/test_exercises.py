@@ -2,6 +2,7 @@
 
 import ast
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,7 @@ def handed_out(course, tmp_path_factory):
     kit = tmp_path_factory.mktemp("kit")
     make_kit(course, kit)
     files = [path for folder in (course / "exercises", kit) for path in folder.rglob("*") if path.is_file()]
-    return {path: path.read_text("utf-8") for path in files if path.suffix != ".zip"}
+    return {path: path.read_text("utf-8") for path in files if path.suffix not in (".zip", ".npz")}
 
 
 def test_nothing_handed_out_names_what_is_hidden(handed_out):
@@ -54,6 +55,11 @@ def given(cell):
     return "given" in cell["metadata"].get("tags", [])
 
 
+def broken_on_purpose(cell):
+    """A function to be mended or named shares most of its lines with the right one."""
+    return given(cell) and cell["id"].startswith(("broken_", "case_"))
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_no_line_of_a_solution_or_hidden_test_is_handed_out(course, handed_out, name):
     secrets = secret_lines(course, name)
@@ -61,6 +67,7 @@ def test_no_line_of_a_solution_or_hidden_test_is_handed_out(course, handed_out, 
     for path, text in handed_out.items():
         if path.suffix == ".ipynb":  # another assignment may give on purpose what this one asks for
             found = [cell for cell in cells(path) if path.stem == name or not given(cell)]
+            found = [cell for cell in found if not broken_on_purpose(cell)]
             text = "\n".join("".join(cell["source"]) for cell in found)
         assert [line for line in secrets if line in text] == [], path.name
 
@@ -75,7 +82,8 @@ def test_a_notebook_imports_only_what_students_have(course, name):
                     imported |= {alias.name.split(".")[0] for alias in node.names}
                 if isinstance(node, ast.ImportFrom):
                     imported.add(node.module.split(".")[0])
-    assert imported <= MODULES
+    beside = {path.stem for path in (course / "exercises" / name).glob("*.py")}
+    assert imported - set(sys.stdlib_module_names) <= MODULES | beside
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -88,11 +96,12 @@ def test_a_notebook_has_no_outputs_and_its_cells_are_locked_but_for_the_solution
 @pytest.mark.parametrize("name", NAMES)
 def test_every_item_states_points_difficulty_importance_minutes_book_contract_example_and_hint(course, name):
     found = cells(course / "exercises" / name / f"{name}.ipynb")
-    texts = {cell["id"]: "".join(cell["source"]) for cell in found}
+    ids = [cell["id"] for cell in found]
     items = [cell["id"] for cell in found if cell["metadata"]["nbgrader"]["solution"]]
     assert items
     for item in items:
-        text = texts[f"{item}_text"]
+        above = found[ids.index(f"{item}_text") : ids.index(item)]  # a given cell may stand between
+        text = "\n".join("".join(cell["source"]) for cell in above if cell["cell_type"] == "markdown")
         words = ["**Points**", "**Difficulty**", "**Importance**", "**Minutes**", "**Book**", "<details>"]
         if item != "answers":
             words += ["**Contract**", "**Worked example.**"]
