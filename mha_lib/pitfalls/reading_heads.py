@@ -367,7 +367,7 @@ PITFALLS = (
         symptom="The same result for all offsets.",
         reason="You read what each token gives to itself, but the offset says which neighbour is meant.",
         fix="Hand the offset on to `np.diagonal`.",
-        passes=("shape", "finite", "offset 0", "direction"),
+        passes=("shape", "finite", "offset 0"),
         variants={OFFSET: offset_ignored},
     ),
     Pitfall(
