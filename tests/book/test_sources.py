@@ -8,7 +8,7 @@ import pytest
 from .conftest import ROOT, toc_pages
 
 PAGES = sorted(ROOT.glob("book/*.md"))
-CHAPTERS = [page for page in PAGES if "kernelspec:" in page.read_text("utf-8")]
+CHAPTERS = [page for page in PAGES if "**The question of this chapter:**" in page.read_text("utf-8")]
 CODE = re.compile(r"^```\{code-cell\}.*?^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -25,21 +25,16 @@ def test_every_page_is_in_the_table_of_contents():
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_lines_are_short_enough_to_read_and_code_to_fit_its_box(page):
     text = page.read_text("utf-8")
-    code = [line for cell in CODE.findall(text) if "mystnb:" not in cell for line in cell.splitlines()]
-    assert [line for line in code if len(line) > 78] == []
-    assert [line for line in text.splitlines() if len(line) > 100] == []
+    shown = "\n".join(cell for cell in CODE.findall(text) if "hide-input" not in cell)
+    assert [line for line in shown.splitlines() if len(line) > 78] == []
+    assert [line for line in CODE.sub("", text).splitlines() if len(line) > 120] == []
 
 
 @pytest.mark.parametrize("page", CHAPTERS, ids=name_of)
 def test_a_chapter_has_all_its_parts(page):
     text = page.read_text("utf-8")
-    parts = [
-        ":class: outcomes",
-        "**The question of this chapter:**",
-        ":class: check",
-        ":class-container: right",
-    ]
-    parts += [":class: misconception", "## Exercises", "{solution}", "## Sources", "{cite:t}"]
+    parts = [":class: outcomes", ":class: check", ":class-container: right", "{solution}"]
+    parts += [":class: misconception", "## Exercises", "## Sources", "{cite:t}"]
     assert [part for part in parts if part not in text] == []
 
 
@@ -61,7 +56,6 @@ def test_where_a_notebook_points_into_the_book_there_is_such_a_section(notebook)
         found = re.findall(r"^#+ (.+)$", CODE.sub("", page.read_text("utf-8")), re.MULTILINE)
         headings[found[0]] = found[1:]
     pointers = re.findall(r"\*\*Book\*\* \*([^*]+)\*,\s+sections? ((?:\*[^*]+\*(?: and )?)+)", text)
-    assert pointers
     for chapter, sections in pointers:
         if chapter in headings:  # chapters are written one by one
             assert set(re.findall(r"\*([^*]+)\*", sections)) <= set(headings[chapter])
