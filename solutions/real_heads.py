@@ -291,7 +291,7 @@ def attention_weights(rng):
     result = bert_attention(x, weights, 6)
     pair = isinstance(result, tuple | list) and len(result) == 2
     expect(pair, "bert_attention should return two arrays, (output, attention_weights)")
-    expect_close(result[1], reference.bert_attention(x, weights, 6)[1], what="attention_weights")
+    expect_close(result[1], reference.bert_attention(x, weights, 6)[1], what="the array of attention weights")
 
 
 @part(
@@ -433,7 +433,7 @@ def some_maps(rng, heads=5, n=7):
 
 
 def expect_score(maps, offset):
-    expect_close(offset_score(maps, offset), reference.offset_score(maps, offset), what="the scores")
+    expect_close(offset_score(maps, offset), reference.offset_score(maps, offset), what="the array of scores")
 
 
 @part(points=1, example="offset_score(np.array([[[0.75, 0.25], [0.5, 0.5]]]), 0)")
@@ -604,11 +604,12 @@ check_close(
 )
 two = np.concatenate([x, -x], axis=1)  # (1, 2, 2)
 check_unchanged("keep_heads leaves x alone", lambda x: keep_heads(x, weights, 2, [0]), two)
-check_unchanged(
-    "keep_heads leaves the weights alone",
-    lambda W: keep_heads(x, {**weights, "dense": {"weight": W, "bias": np.zeros(2)}}, 2, [0]),
-    weights["dense"]["weight"],
-)
+for name in ("query", "value", "dense"):
+    check_unchanged(
+        f"keep_heads leaves the weights of {name} alone",
+        lambda W, name=name: keep_heads(x, {**weights, name: {"weight": W, "bias": np.zeros(2)}}, 2, [0]),
+        np.ones((2, 2)),
+    )
 ### BEGIN HIDDEN TESTS
 
 

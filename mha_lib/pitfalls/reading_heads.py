@@ -280,6 +280,18 @@ def importance_before_dense(x: Array, weights: Weights, num_heads: int) -> Array
     return np.linalg.norm(heads, axis=-1).mean(axis=(0, 2))
 
 
+def importance_silenced_for_good(x: Array, weights: Weights, num_heads: int) -> Array:
+    """Wrong: heads are silenced in the caller's weights, and no later head is measured with them."""
+    full, _ = bert_attention(x, weights, num_heads)  # (batch, n, d_model)
+    d_k = full.shape[-1] // num_heads
+    importance = []
+    for head in range(num_heads):
+        weights["dense"]["weight"][:, head * d_k : (head + 1) * d_k] = 0.0
+        change = full - bert_attention(x, weights, num_heads)[0]  # (batch, n, d_model)
+        importance.append(np.linalg.norm(change, axis=-1).mean())
+    return np.array(importance)
+
+
 def importance_relative(x: Array, weights: Weights, num_heads: int) -> Array:
     """Wrong: shares that sum to 1."""
     norms = np.linalg.norm(_changes(x, weights, num_heads), axis=-1).mean(axis=(1, 2))  # (heads,)
@@ -639,6 +651,16 @@ PITFALLS = (
         fix="Measure the change of the output.",
         passes=("shape", "finite"),
         variants={IMPORTANCE: importance_before_dense},
+    ),
+    Pitfall(
+        slug="heads-silenced-for-good",
+        title="Heads silenced in the caller's weights",
+        symptom="The first head is right; the numbers grow from head to head, and a second call gives zeros.",
+        reason="You set a head's weights to 0 in the arrays that you were given, perhaps through a copy of the "
+        "dict, which holds the same arrays, so each head that was silenced stays so.",
+        fix="Make a new array for what you silence: `W * columns`, or `W.copy()` first.",
+        passes=("shape", "finite"),
+        variants={IMPORTANCE: importance_silenced_for_good},
     ),
     Pitfall(
         slug="importance-relative",
