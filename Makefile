@@ -43,7 +43,8 @@ course: check-machine $(READY)  ## install, build the book, generate the exercis
 	@echo "The feedback:  $(CURDIR)/build/examples/feedback/"
 
 book: $(READY)  ## build the book into _build/html; warnings are errors
-	$(BIN)/jupyter-book build . --warningiserror --nitpick --keep-going --quiet
+	rm -rf _build/html
+	$(BIN)/jupyter-book build . --all --warningiserror --nitpick --keep-going --quiet
 
 exercises: $(READY)  ## generate exercises/ and the table of what the hidden tests catch from solutions/
 	$(BIN)/python -m mha_grader.authoring

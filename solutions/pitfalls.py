@@ -66,7 +66,7 @@ from mha_lib.heads import head_dim
 # ## 1. `repaired_scale`
 #
 # **Points** {points repaired_scale} · **Difficulty** 2 of 5 · **Importance** 5 of 5 · **Minutes** 10 ·
-# **Book** *One head*, section on the scale
+# **Book** *One head*, section *Why √d_k*
 #
 # The function below was tested with matrices, and every test passed. Then it went into a model.
 
@@ -110,7 +110,7 @@ check_unchanged("repaired_scale leaves its arguments alone", repaired_scale, Q, 
 # ## 2. `repaired_mask`
 #
 # **Points** {points repaired_mask} · **Difficulty** 2 of 5 · **Importance** 5 of 5 · **Minutes** 10 ·
-# **Book** *One head*, section on masks
+# **Book** *One head*, section *Masks*
 #
 # Masked keys get no weight here, just as they should. Something else is lost.
 
@@ -149,7 +149,7 @@ check_close("output under a mask", output, [[6.0]])
 # ## 3. `repaired_split`
 #
 # **Points** {points repaired_split} · **Difficulty** 3 of 5 · **Importance** 5 of 5 · **Minutes** 10 ·
-# **Book** *Projecting and splitting*
+# **Book** *Several heads*, section *From features to heads*
 #
 # The shape is right, and so is the number of entries. But whose features are they?
 
@@ -191,7 +191,7 @@ check_close(
 # ## 4. `repaired_merge`
 #
 # **Points** {points repaired_merge} · **Difficulty** 3 of 5 · **Importance** 5 of 5 · **Minutes** 10 ·
-# **Book** *Concatenation and W_O*
+# **Book** *Several heads*, section *From heads to features*
 #
 # The way back. It undoes the broken splitting above, so a round trip finds nothing.
 
@@ -232,7 +232,7 @@ check_close(
 # ## 5. `repaired_causal`
 #
 # **Points** {points repaired_causal} · **Difficulty** 2 of 5 · **Importance** 4 of 5 · **Minutes** 10 ·
-# **Book** *One head*, section on masks
+# **Book** *One head*, section *Masks*
 #
 # In training this mask is right. In generation, where one new query meets all the keys so far, the model forgets
 # everything but the first token.
@@ -492,7 +492,7 @@ parts = checker_parts(check_attention, "single_head.attention", right=1, each=0.
 # ## 8. `check_split_heads`
 #
 # **Points** {points check_split_heads} · **Difficulty** 3 of 5 · **Importance** 4 of 5 · **Minutes** 20 ·
-# **Book** *Projecting and splitting*
+# **Book** *Several heads*, section *From features to heads*
 #
 # **Contract** of `check_split_heads(candidate)`
 #
@@ -524,7 +524,7 @@ parts = checker_parts(check_split_heads, "multi_head.split_heads", right=1, each
 # ## 9. `check_multi_head_attention`
 #
 # **Points** {points check_multi_head_attention} · **Difficulty** 4 of 5 · **Importance** 5 of 5 · **Minutes** 40 ·
-# **Book** *The formula, shapes and costs*
+# **Book** *Several heads*, section *The whole layer*
 #
 # **Contract** of `check_multi_head_attention(candidate)`
 #
