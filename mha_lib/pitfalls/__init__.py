@@ -11,6 +11,7 @@ from typing import Any
 
 from mha_lib.pitfalls import (
     attention,
+    block,
     counting,
     heads,
     mask,
@@ -36,6 +37,7 @@ FAMILIES: Mapping[str, tuple[Pitfall, ...]] = {
     "projections": projections.PITFALLS,
     "heads": heads.PITFALLS,
     "modules": modules.PITFALLS,
+    "block": block.PITFALLS,
     "counting": counting.PITFALLS,
     "sharing": sharing.PITFALLS,
     "pruning": pruning.PITFALLS,

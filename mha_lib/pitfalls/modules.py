@@ -136,8 +136,8 @@ PITFALLS = (
         slug="dropout-by-default",
         title="Dropout that nobody asked for",
         symptom="Without an argument, two calls in training give two results.",
-        reason="You give `dropout` another default than 0, but who asks for none should get none.",
-        fix="Let the default be 0.0.",
+        reason="You drop something in training, but who does not ask for dropout should get none.",
+        fix="Leave it out, or let its probability be 0 unless it is asked for.",
         passes=("shape", "finite"),
     ),
     Pitfall(

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from mha_lib import attention, masks
-from mha_lib.pitfalls import BANK, FAMILIES, WEAK_CHECKS, batched_torch, variants
+from mha_lib.pitfalls import BANK, FAMILIES, WEAK_CHECKS, batched_torch, transformer_block, variants
 
 REFERENCE = {
     "single_head.softmax": attention.softmax,
@@ -26,7 +26,12 @@ VARIANTS = {item: variants(*item.split(".")) for item in REFERENCE}
 EVERY_VARIANT = [(item, slug) for item, found in VARIANTS.items() for slug in found]
 
 # Mistakes whose code needs PyTorch. The kill table tests it: it must lose points and be told from all others.
-IN_TORCH = {slug for module in (batched_torch,) for found in module.VARIANTS.values() for slug in found}
+IN_TORCH = {
+    slug
+    for module in (batched_torch, transformer_block)
+    for found in module.VARIANTS.values()
+    for slug in found
+}
 
 # Pairs of variants of one item that no allowed input tells apart by more than the tolerance.
 SAME = {

@@ -1,0 +1,759 @@
+# ---
+# jupyter:
+#   jupytext: {text_representation: {extension: .py, format_name: percent}}
+#   mha: {assignment: transformer_block, version: "1.0"}
+# ---
+
+# %% role="author"
+from types import SimpleNamespace
+
+import numpy as np
+
+from mha_grader.testing import (
+    Mismatch,
+    construct,
+    expect,
+    expect_close,
+    expect_unchanged,
+    filled,
+    gradients,
+    load_parameters,
+    part,
+)
+
+reference = SimpleNamespace()  # in grading: the instructor's solutions by name
+
+# %% [markdown] id="intro"
+# # The Transformer block
+#
+# Attention lets tokens exchange what they hold. It is one half of the block that Transformers are stacked of;
+# the other half changes every token by itself. Around both lie two inventions that make deep stacks possible:
+# the residual connection, which adds what a half computes to what it was given, and layer normalisation. You
+# build the block in both of its forms, and find out what stacking can do that more heads cannot.
+#
+# | | item | what it is | points | minutes |
+# |---|---|---|---|---|
+# | 1 | `FeedForward` | the half without attention | {points FeedForward} | 15 |
+# | 2 | `TransformerBlock` | both halves, before or after the norm | {points TransformerBlock} | 40 |
+# | 3 | `answers` | the two forms, depth, and heads | {points answers} | 25 |
+#
+# Together {points} points.
+#
+# **How to work.** Each item has a cell to write in: put your code in place of the lines `# YOUR CODE HERE`
+# and `raise NotImplementedError()`, keep the names and the parameters, and run the check in the cell below it.
+# The check prints `ok`, or what was expected and what came. If you cannot do an item, go on. You may add cells
+# and methods of your own.
+#
+# **How it is graded.** By more tests than you see here: other sizes, other numbers, more of each contract.
+# Every item is tested in parts, and each part that passes earns its points. Before a layer is tested, numbers
+# of the tests' own choice are written into its parameters, those of the norms included. Any code that keeps the
+# contract is right, but the parameters have the names that it gives them.
+#
+# | letter | meaning | letter | meaning |
+# |---|---|---|---|
+# | `batch` | number of sequences | `d_model` | width of a token |
+# | `n` | number of tokens | `d_ff` | width inside the feed-forward network |
+#
+# Two rules hold for everything here. No layer changes its input in place. And in a **mask**, `True` means that
+# the query *may* attend to the key.
+
+# %% role="given" id="imports"
+import torch
+from torch import nn
+
+# %% role="show" id="imports_for_checks"
+import matplotlib.pyplot as plt
+from checks import check_answers, check_close, check_unchanged, filled
+
+# %% [markdown] id="given_text"
+# From the assignments before this one you have the attention layer. Run the cell; you need not read it again.
+
+# %% role="given" id="given_attention"
+from mha_lib.heads import head_dim
+from mha_lib.torch_attention import MultiHeadAttention, attention
+
+# %% [markdown] id="FeedForward_text"
+# ## 1. `FeedForward`: every token by itself
+#
+# **Points** {points FeedForward} · **Difficulty** 1 of 5 · **Importance** 4 of 5 · **Minutes** 15 ·
+# **Book** *The Transformer block*, section *The feed-forward half*
+#
+# Two linear layers with a curve between them, applied to each token alone: `up` widens the token, the curve
+# bends, `down` makes it narrow again. The curve is the GELU: x·Φ(x), where Φ(x) is the probability that a
+# standard normal number is below x. Far above 0 it passes x on, far below 0 it gives 0, and in between it is
+# smooth, where the older ReLU has a corner.
+#
+# **Contract** of `class FeedForward(nn.Module)`
+#
+# * `__init__(self, d_model, d_ff)`.
+# * Two linear layers with bias, as submodules: `up` from `d_model` to `d_ff` features, `down` back to `d_model`.
+# * `forward(self, x)`: `x` is `(batch, n, d_model)`. Returns down(gelu(up(x))), of the same shape.
+# * The GELU is the exact one. There is an approximation by tanh, which is off by up to 0.0005: too much here.
+# * No dropout.
+#
+# **Worked example.** One feature, all weights 1, all biases 0: what is left is the GELU itself.
+#
+# ```python
+# x = torch.tensor([[[-1.0], [0.0], [1.0], [10.0]]])
+# # output: [[[-0.1587], [0.0], [0.8413], [10.0]]]      −1·Φ(−1), 0, 1·Φ(1), 10·Φ(10)
+# ```
+#
+# <details><summary>Hint</summary>
+#
+# `nn.GELU()` is a module, `nn.functional.gelu` a function. Look at what their argument `approximate` is by
+# default.
+# </details>
+
+# %% role="solution" item="FeedForward"
+from mha_lib.transformer import FeedForward
+
+# %% role="test" item="FeedForward"
+layer = FeedForward(d_model=1, d_ff=1)
+ones = {"up.weight": torch.ones(1, 1), "down.weight": torch.ones(1, 1)}
+layer.load_state_dict(ones | {"up.bias": torch.zeros(1), "down.bias": torch.zeros(1)}, strict=False)
+x = torch.tensor([[[-1.0], [0.0], [1.0], [10.0]]])  # (batch, n, d_model) = (1, 4, 1)
+check_close(
+    "output of the worked example",
+    layer(x),
+    torch.tensor([[[-0.158655], [0.0], [0.841345], [10.0]]]),
+    mistakes={
+        "this is the ReLU, which is 0 below 0": [[[0.0], [0.0], [1.0], [10.0]]],
+        "there is no curve between the layers": [[[-1.0], [0.0], [1.0], [10.0]]],
+        "this is the approximation by tanh": [[[-0.158808], [0.0], [0.841192], [10.0]]],
+        "this is the SiLU, x times the logistic function": [[[-0.268941], [0.0], [0.731059], [9.999546]]],
+    },
+)
+layer = filled(FeedForward(3, 5))  # with numbers that are the same for everyone
+x = torch.arange(6.0).view(1, 2, 3).sin()  # (batch, n, d_model)
+right = torch.tensor([[[0.2567, -0.2743, -0.3561], [0.0551, -0.5413, -0.6760]]])
+check_close("output with other numbers", layer(x), right, tolerance=1e-3)
+check_unchanged("the layer leaves its input alone", layer, x)
+### BEGIN HIDDEN TESTS
+
+import torch
+
+
+def tensor(array):
+    return torch.from_numpy(np.ascontiguousarray(array)).float()
+
+
+def numbers(rng, d_model=6, d_ff=10, bent=False, biases=False):
+    """Numbers for the parameters. Unless it is `bent`, all that reaches the curve is far above 0."""
+    up = rng.normal(size=(d_ff, d_model)) / d_model**0.5
+    found = {
+        "up.weight": up if bent else rng.uniform(0.3, 0.6, size=up.shape),
+        "up.bias": rng.normal(size=d_ff) * biases,
+        "down.weight": rng.normal(size=(d_model, d_ff)) / d_ff**0.5,
+        "down.bias": rng.normal(size=d_model) * biases,
+    }
+    return {name: tensor(value) for name, value in found.items()}
+
+
+def positive(rng):
+    return tensor(rng.uniform(5.0, 8.0, size=(2, 5, 6)))  # (batch, n, d_model)
+
+
+def load(layer, parameters):
+    # Without biases where they are 0, if the layer has none: that costs the part about biases only.
+    for kind in ("weight", "bias"):
+        chosen = {name: value for name, value in parameters.items() if name.endswith(kind)}
+        try:
+            load_parameters(layer, chosen)
+        except Mismatch:
+            if any(value.any() for value in chosen.values()):
+                raise
+
+
+def layers(rng, **options):
+    """A student's layer and the reference, with the same numbers, in eval mode."""
+    layer, expected = FeedForward(6, 10), reference.FeedForward(6, 10)
+    parameters = numbers(rng, **options)
+    load(layer, parameters)
+    expected.load_state_dict(parameters)
+    layer.eval()
+    return layer, expected.eval()
+
+
+def expect_output(pair, x, tolerance=1e-3):
+    layer, expected = pair
+    expect_close(layer(x), expected(x), tolerance)
+
+
+@part(points=2, example="filled(FeedForward(2, 3))(10 + torch.eye(2)[None])")
+def values(rng):
+    "Each token goes through up and down; what reaches the curve is above 10 here, where it changes nothing."
+    expect_output(layers(rng), positive(rng))
+
+
+@part(points=2, needs="values", example="filled(FeedForward(2, 3))(torch.eye(2)[None])")
+def curve(rng):
+    "Between up and down there is a GELU; here any will do, within 0.01."
+    expect_output(layers(rng, bent=True), tensor(rng.normal(size=(2, 5, 6))), tolerance=1e-2)
+
+
+@part(points=1, needs="curve", example="filled(FeedForward(2, 3))(torch.eye(2)[None])")
+def exact_gelu(rng):
+    "The GELU is the exact one."
+    expect_output(layers(rng, bent=True), tensor(2.0 * rng.normal(size=(2, 5, 6))), tolerance=1e-5)
+
+
+@part(points=1, needs="values", example="filled(FeedForward(2, 3))(10 + torch.eye(2)[None])")
+def biases(rng):
+    "Both linear layers have a bias, and use it."
+    expect_output(layers(rng, biases=True), positive(rng))
+
+
+@part(points=1, needs="values")
+def no_dropout(rng):
+    "In training the output is the same as in eval mode."
+    layer, expected = layers(rng)
+    layer.train()
+    construct(layer, "torch.manual_seed", int(rng.integers(1000)))
+    expect_output((layer, expected), positive(rng))
+
+
+@part(points=1, needs="values")
+def gradient(rng):
+    "Gradients of the output reach the input and the weights of both linear layers."
+    layer, expected = layers(rng)
+    x, cotangent = positive(rng), tensor(rng.normal(size=(2, 5, 6)))
+    names = ["up.weight", "down.weight"]
+    found = gradients(layer, [x], [0, *names], cotangent)
+    leaf = x.clone().requires_grad_()
+    total = (expected(leaf) * cotangent).sum()
+    right = torch.autograd.grad(total, [leaf, *(expected.get_parameter(name) for name in names)])
+    for name, got, wanted in zip(["the input", *names], found, right, strict=True):
+        expect(got is not None, f"no gradient reaches {name}: the chain of tensors is cut somewhere")
+        expect_close(got, wanted, tolerance=1e-2, what=f"the gradient of {name}")
+
+
+@part(points=1, needs="values")
+def registered(rng):
+    "load_state_dict and .double() find both linear layers."
+    layer, expected = FeedForward(6, 10), reference.FeedForward(6, 10)
+    parameters = numbers(rng)
+    layer.load_state_dict(parameters, strict=False)  # it may have buffers of its own
+    expected.load_state_dict(parameters)
+    layer.eval()
+    layer.double()
+    expect_output((layer, expected.double()), positive(rng).double())
+
+
+@part(points=1, needs="values")
+def input_unchanged(rng):
+    "The caller's tensor is as it was."
+    layer, _ = layers(rng)
+    layer(positive(rng))
+    expect_unchanged(layer, "the layer")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="see_gelu"
+# **Look at it.** The curve that you built with one feature, beside the ReLU. They differ most around ±1, and the
+# GELU falls below 0 for negative numbers before it comes back.
+
+# %% role="show" id="plot_gelu"
+curve = FeedForward(1, 1)
+curve.load_state_dict(ones | {"up.bias": torch.zeros(1), "down.bias": torch.zeros(1)}, strict=False)
+at = torch.linspace(-4, 4, 161)
+figure, axes = plt.subplots(figsize=(5, 3.2))
+axes.plot(at, curve(at[None, :, None]).detach()[0, :, 0], label="GELU: your layer")
+axes.plot(at, at.relu(), "--", label="ReLU")
+axes.set(xlabel="x", ylabel="what comes out")
+axes.legend()
+figure.tight_layout()
+plt.show()
+
+# %% [markdown] id="TransformerBlock_text"
+# ## 2. `TransformerBlock`: two halves, two forms
+#
+# **Points** {points TransformerBlock} · **Difficulty** 3 of 5 · **Importance** 5 of 5 · **Minutes** 40 ·
+# **Book** *The Transformer block*, section *Before or after*
+#
+# Write A for the attention and F for the feed-forward network. Each of them *adds* to what it was given; the
+# question is where to normalise.
+#
+# | | pre-norm (as in most models today) | post-norm (as in the first Transformer) |
+# |---|---|---|
+# | first half | x ← x + A(norm1(x)) | x ← norm1(x + A(x)) |
+# | second half | x ← x + F(norm2(x)) | x ← norm2(x + F(x)) |
+#
+# In the pre-norm form what is normalised goes into A and F *only*: it is x itself that is carried on.
+#
+# **Contract** of `class TransformerBlock(nn.Module)`
+#
+# * `__init__(self, d_model, num_heads, d_ff, norm_first=True)`: pre-norm if `norm_first` is `True`, else
+#   post-norm. `num_heads` divides `d_model`.
+# * Four submodules: `attention`, a `MultiHeadAttention`; `feed_forward`, a `FeedForward`; `norm1` and `norm2`,
+#   layer normalisations over the `d_model` features of each token, with weight and bias and an epsilon of 1e-5
+#   (`nn.LayerNorm` as it comes). No dropout.
+# * `forward(self, x, mask=None)`: `x` is `(batch, n, d_model)`; `mask`, for the attention, is `None` or boolean,
+#   `(n, n)` or `(batch, 1, n, n)`. Returns `(batch, n, d_model)`.
+#
+# It uses your `FeedForward`. If that is not ready, any module with linear layers `up` and `down` will do; most
+# parts of the test do not look at its curve.
+#
+# **Worked example.** Let every weight and bias of `out_proj` and `down` be 0, so that A and F give 0. Then a
+# pre-norm block returns x as it is. A post-norm block normalises it twice.
+#
+# ```python
+# x = torch.tensor([[[2.0, 4.0]]])
+# # pre-norm: [[[2.0, 4.0]]]       post-norm: [[[-1.0, 1.0]]]
+# ```
+#
+# <details><summary>Hint: which line is wrong?</summary>
+#
+# `x = self.norm1(x)`, then `x = x + self.attention(x)`: here the residual connection starts from what was
+# normalised, and x itself is lost. Try it on the worked example.
+# </details>
+
+# %% role="solution" item="TransformerBlock"
+from mha_lib.transformer import TransformerBlock
+
+# %% role="test" item="TransformerBlock"
+x = torch.tensor([[[2.0, 4.0]]])  # (batch, n, d_model) = (1, 1, 2)
+nothing = {f"{name}.weight": torch.zeros(2, 2) for name in ("attention.out_proj", "feed_forward.down")}
+nothing |= {f"{name}.bias": torch.zeros(2) for name in ("attention.out_proj", "feed_forward.down")}
+for norm_first, expected in ((True, [[[2.0, 4.0]]]), (False, [[[-1.0, 1.0]]])):
+    block = TransformerBlock(2, 1, 2, norm_first=norm_first)
+    block.load_state_dict(nothing, strict=False)
+    check_close(
+        f"a block that adds nothing, norm_first={norm_first}",
+        block(x),
+        torch.tensor(expected),
+        tolerance=1e-4,
+        mistakes={
+            "the residual connection starts from what was normalised, or this is the other form": [
+                [[-1.0, 1.0]]
+            ],
+            "nothing is normalised, or this is the other form": [[[2.0, 4.0]]],
+            "there is no residual connection": [[[0.0, 0.0]]],
+        },
+    )
+
+x = torch.arange(12.0).view(1, 3, 4).sin()  # (batch, n, d_model)
+pre_norm, post_norm = [1.2692, 0.2608, -0.9817, -1.4872], [-0.4186, 0.8263, 0.2906, -0.5923]
+for norm_first, expected in ((True, pre_norm), (False, post_norm)):
+    block = filled(TransformerBlock(4, 2, 6, norm_first))  # with numbers that are the same for everyone
+    check_close(
+        f"last token of a block with other numbers, norm_first={norm_first}",
+        block(x)[0, 2],
+        torch.tensor(expected),
+        tolerance=1e-3,
+    )
+causal = torch.ones(3, 3, dtype=torch.bool).tril()
+check_close("under a causal mask the first token stands alone", block(x, causal)[:, :1], block(x[:, :1]))
+check_unchanged("the block leaves its input alone", block, x, causal)
+### BEGIN HIDDEN TESTS
+
+import torch
+
+LINEARS = {"attention.q_proj", "attention.k_proj", "attention.v_proj", "attention.out_proj"}
+
+
+def tensor(array):
+    return torch.from_numpy(np.ascontiguousarray(array)).float()
+
+
+def tokens(rng, *shape):
+    return tensor(2.0 * rng.normal(size=shape))
+
+
+def numbers(rng, d_model, d_ff, without=(), bent=False, norms_alike=True):
+    """Numbers for all parameters; those of the output layer of the halves in `without` are 0.
+
+    Unless it is `bent`, the feed-forward network works where its curve is a straight line, whichever it is.
+    `norms_alike` gives both norms the same numbers.
+    """
+    found = {f"{name}.weight": rng.normal(size=(d_model, d_model)) / d_model**0.5 for name in sorted(LINEARS)}
+    found["feed_forward.up.weight"] = 0.3 * rng.normal(size=(d_ff, d_model)) / d_model**0.5
+    found["feed_forward.down.weight"] = 0.3 * rng.normal(size=(d_model, d_ff)) / d_ff**0.5
+    for name in ("norm1", "norm2"):
+        found[f"{name}.weight"] = rng.uniform(0.5, 1.5, size=d_model)
+    for name in [name for name in found if name.endswith("weight")]:
+        found[name.replace("weight", "bias")] = 0.5 * rng.normal(size=len(found[name]))
+    if not bent:
+        found["feed_forward.up.bias"] = 10.0 + found["feed_forward.up.bias"]
+    if norms_alike:
+        found["norm2.weight"], found["norm2.bias"] = found["norm1.weight"], found["norm1.bias"]
+    for half in without:
+        for kind in ("weight", "bias"):
+            found[f"{half}.{kind}"] *= 0.0
+    return {name: tensor(value) for name, value in found.items()}
+
+
+ATTENTION, FEED_FORWARD = "attention.out_proj", "feed_forward.down"
+
+
+def blocks(rng, *options, **kind):
+    """A student's block and the reference, with the same numbers, in eval mode."""
+    block, expected = TransformerBlock(6, 2, 10, *options), reference.TransformerBlock(6, 2, 10, *options)
+    parameters = numbers(rng, 6, 10, **kind)
+    load_parameters(block, parameters)
+    expected.load_state_dict(parameters)
+    block.eval()
+    return block, expected.eval()
+
+
+def expect_output(pair, *arguments):
+    block, expected = pair
+    expect_close(block(*arguments), expected(*arguments), tolerance=1e-4)
+
+
+def some_of(rng, *shape):
+    # Random, with at least one True and one False in each row.
+    mask = rng.random(shape) < 0.6
+    mask[..., 0], mask[..., 1] = True, False
+    return torch.from_numpy(rng.permuted(mask, axis=-1))
+
+
+@part(points=2, example="filled(TransformerBlock(4, 2, 6, True))(torch.eye(4)[None, :3])")
+def pre_norm_attention(rng):
+    "Pre-norm, with a second half that adds nothing: x + A(norm1(x))."
+    expect_output(blocks(rng, True, without=[FEED_FORWARD]), tokens(rng, 2, 5, 6))
+
+
+@part(points=2, example="filled(TransformerBlock(4, 2, 6, True))(torch.eye(4)[None, :3])")
+def pre_norm_feed_forward(rng):
+    "Pre-norm, with a first half that adds nothing: x + F(norm2(x))."
+    expect_output(blocks(rng, True, without=[ATTENTION]), tokens(rng, 2, 5, 6))
+
+
+@part(
+    points=2,
+    needs=("pre_norm_attention", "pre_norm_feed_forward"),
+    example="filled(TransformerBlock(4, 2, 6, True))(torch.eye(4)[None, :3])",
+)
+def pre_norm(rng):
+    "Pre-norm: the second half is given what the first half returned."
+    expect_output(blocks(rng, True), tokens(rng, 2, 5, 6))
+
+
+@part(points=2, example="filled(TransformerBlock(4, 2, 6, False))(torch.eye(4)[None, :3])")
+def post_norm_attention(rng):
+    "Post-norm, with a second half that adds nothing: norm2(y) of y = norm1(x + A(x))."
+    expect_output(blocks(rng, False, without=[FEED_FORWARD]), tokens(rng, 2, 5, 6))
+
+
+@part(points=2, example="filled(TransformerBlock(4, 2, 6, False))(torch.eye(4)[None, :3])")
+def post_norm_feed_forward(rng):
+    "Post-norm, with a first half that adds nothing: norm2(y + F(y)) of y = norm1(x)."
+    expect_output(blocks(rng, False, without=[ATTENTION]), tokens(rng, 2, 5, 6))
+
+
+@part(
+    points=2,
+    needs=("post_norm_attention", "post_norm_feed_forward"),
+    example="filled(TransformerBlock(4, 2, 6, False))(torch.eye(4)[None, :3])",
+)
+def post_norm(rng):
+    "Post-norm: the second half is given what the first half returned."
+    expect_output(blocks(rng, False), tokens(rng, 2, 5, 6))
+
+
+@part(
+    points=1,
+    needs="pre_norm_attention",
+    example="filled(TransformerBlock(4, 2, 6))(torch.eye(4)[None, :3])",
+)
+def pre_norm_by_default(rng):
+    "Without the argument norm_first a block is pre-norm."
+    expect_output(blocks(rng, without=[FEED_FORWARD]), tokens(rng, 2, 5, 6))
+
+
+@part(
+    points=2,
+    needs="pre_norm_attention",
+    example="filled(TransformerBlock(4, 2, 6, True))(torch.eye(4)[None, :2], "
+    "torch.tensor([[True, False], [True, True]]))",
+)
+def mask(rng):
+    "The attention is given the mask, in both forms: one for all sequences, or one for each."
+    for shape in ((5, 5), (2, 1, 5, 5)):
+        pair = blocks(rng, True, without=[FEED_FORWARD])
+        expect_output(pair, tokens(rng, 2, 5, 6), some_of(rng, *shape))
+
+
+@part(points=1, needs="post_norm_attention")
+def mask_in_post_norm(rng):
+    "The attention of a post-norm block is given the mask as well."
+    pair = blocks(rng, False, without=[FEED_FORWARD])
+    expect_output(pair, tokens(rng, 2, 5, 6), some_of(rng, 5, 5))
+
+
+@part(points=2, example="filled(TransformerBlock(4, 2, 6, True))(torch.eye(4)[None, :3])")
+def two_norms(rng):
+    "norm1 belongs to the attention, norm2 to the feed-forward network."
+    expect_output(blocks(rng, True, norms_alike=False), tokens(rng, 2, 5, 6))
+
+
+@part(points=1, needs="pre_norm_feed_forward")
+def epsilon(rng):
+    "The epsilon of the norms is 1e-5: it counts when the features of a token are all but equal."
+    expect_output(blocks(rng, True, without=[ATTENTION]), 1.5e-3 * tokens(rng, 2, 5, 6))
+
+
+@part(points=1, needs="pre_norm")
+def whole_block(rng):
+    "With a feed-forward network that bends: the curve is the exact GELU."
+    expect_output(blocks(rng, True, bent=True), tokens(rng, 2, 5, 6))
+
+
+@part(points=1, needs="pre_norm_attention")
+def no_dropout(rng):
+    "In training the output is the same as in eval mode."
+    block, expected = blocks(rng, True, without=[FEED_FORWARD])
+    block.train()
+    construct(block, "torch.manual_seed", int(rng.integers(1000)))
+    expect_output((block, expected), tokens(rng, 2, 5, 6))
+
+
+@part(points=1, needs="pre_norm")
+def gradient(rng):
+    "Gradients of the output reach the input, the attention, the feed-forward network and both norms."
+    block, expected = blocks(rng, True)
+    x, cotangent = tokens(rng, 2, 5, 6), tokens(rng, 2, 5, 6)
+    names = ["attention.q_proj.weight", "feed_forward.down.weight", "norm1.weight", "norm2.bias"]
+    found = gradients(block, [x], [0, *names], cotangent)
+    leaf = x.clone().requires_grad_()
+    total = (expected(leaf) * cotangent).sum()
+    right = torch.autograd.grad(total, [leaf, *(expected.get_parameter(name) for name in names)])
+    for name, got, wanted in zip(["the input", *names], found, right, strict=True):
+        expect(got is not None, f"no gradient reaches {name}: the chain of tensors is cut somewhere")
+        expect_close(got, wanted, tolerance=1e-3, what=f"the gradient of {name}")
+
+
+@part(points=1, needs="pre_norm_attention")
+def registered(rng):
+    "load_state_dict and .double() find everything that the block has."
+    block, expected = TransformerBlock(6, 2, 10, True), reference.TransformerBlock(6, 2, 10, True)
+    parameters = numbers(rng, 6, 10, without=[FEED_FORWARD])
+    block.load_state_dict(parameters, strict=False)  # it may have buffers of its own
+    expected.load_state_dict(parameters)
+    block.eval()
+    block.double()
+    expect_output((block, expected.double()), tokens(rng, 2, 5, 6).double())
+
+
+@part(points=1, needs="pre_norm_attention")
+def order_of_tokens_does_not_matter(rng):
+    "Tokens in another order give the outputs in that order."
+    block, expected = blocks(rng, True, without=[FEED_FORWARD])
+    x, order = tokens(rng, 2, 5, 6), rng.permutation(5)
+    expect_close(block(x[:, order]), expected(x)[:, order], tolerance=1e-4)
+
+
+@part(points=1, needs="pre_norm_attention")
+def input_unchanged(rng):
+    "The caller's tensors are as they were."
+    block, _ = blocks(rng, True)
+    block(tokens(rng, 2, 5, 6), some_of(rng, 5, 5))
+    expect_unchanged(block, "the block")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="see_stack"
+# **Look at it.** Twenty-four fresh blocks on top of each other. The cell below prints how large the entries of
+# the tokens are (their standard deviation) on the way up. In the pre-norm stack every block adds something, and
+# nothing takes it away; that is why such a stack has one more norm at its very end. In the post-norm stack every
+# block ends in a norm.
+
+# %% role="show" id="measure_stack"
+torch.manual_seed(0)
+start = torch.randn(8, 10, 32)  # (batch, n, d_model)
+for norm_first in (True, False):
+    x, sizes = start, []
+    for _ in range(24):
+        x = TransformerBlock(32, 4, 128, norm_first)(x)
+        sizes.append(x.std().item())
+    shown = "   ".join(f"{sizes[depth - 1]:.2f}" for depth in (1, 6, 12, 24))
+    print(f"{'pre-norm' if norm_first else 'post-norm':10}  after 1, 6, 12, 24 blocks:   {shown}")
+
+# %% [markdown] id="see_reach"
+# **Depth is not the same as heads.** A token sees itself and the one before it, and nothing else: the mask below
+# says so. What does the last token depend on? A gradient tells: where it is not 0, a change of that input changes
+# the output. In one layer, a head can only fetch what a token *is*. In the next layer it fetches what that token
+# has *found*, and so on. More heads fetch more at once, but from no further away.
+
+# %% role="show" id="measure_reach"
+
+
+def reach(depth, num_heads, n=8):
+    """The positions, counted back from the last token, that its output depends on."""
+    torch.manual_seed(0)
+    x = torch.randn(1, n, 16, requires_grad=True)  # (batch, n, d_model)
+    near = torch.ones(n, n, dtype=torch.bool).tril().triu(-1)  # each token, and the one before it
+    y = x
+    for _ in range(depth):
+        y = TransformerBlock(16, num_heads, 32)(y, near)
+    y[0, -1].sum().backward()
+    return [n - 1 - i for i in range(n) if x.grad[0, i].abs().sum() > 0][::-1]
+
+
+for depth, num_heads in ((1, 1), (1, 8), (2, 1), (4, 1)):
+    print(
+        f"{depth} block(s), {num_heads} head(s): the last token depends on those {reach(depth, num_heads)} back"
+    )
+
+# %% [markdown] id="answers_text"
+# ## 3. `answers`: eight short questions
+#
+# **Points** {points answers} · **Difficulty** 2 of 5 · **Importance** 4 of 5 · **Minutes** 25 ·
+# **Book** *The Transformer block*, sections *Before or after* and *Depth and heads*
+#
+# Put your answers in place of `None`: numbers as numbers, choices as one letter in quotation marks. Each is worth
+# one point.
+#
+# **The two forms.** In the first two questions, all weights and biases of `out_proj` and `down` are 0.
+#
+# 1. `pre_norm_of_nothing`: what does a pre-norm block return for x?
+#     * `"a"`: x
+#     * `"b"`: norm2(norm1(x))
+#     * `"c"`: 0
+# 2. `post_norm_of_nothing`: and a post-norm block? The same choices.
+# 3. `norms_on_the_path`: twelve *post-norm* blocks are stacked. How many norms does a token meet on the straight
+#    way through the stack, along the residual connections?
+# 4. `size_with_depth`: what happens to the size of the tokens as fresh *pre-norm* blocks are stacked?
+#     * `"a"`: it grows
+#     * `"b"`: it stays, since every block normalises
+#     * `"c"`: it shrinks
+#
+# **Depth and heads.**
+#
+# 5. `mixing`: what lets a token learn something about another one?
+#     * `"a"`: the attention alone
+#     * `"b"`: the feed-forward network alone
+#     * `"c"`: both
+# 6. `reach`: under a mask every token sees itself and the *two* tokens before it. Six blocks are stacked. How many
+#    positions back is the farthest token that an output can depend on?
+# 7. `reach_with_heads`: the same mask, but *one* block, with six heads. How many positions back now?
+# 8. `parameters`: how many parameters has one block with d_model = 512, 8 heads and d_ff = 2048, biases and norms
+#    included?
+#
+# <details><summary>Hint: parameters</summary>
+#
+# Four layers in the attention, two in the feed-forward network, each with weights and a bias; a norm has a weight
+# and a bias for each feature. Or ask a block of yours: `sum(p.numel() for p in block.parameters())`.
+# </details>
+
+# %% role="solution" item="answers"
+answers = {
+    "pre_norm_of_nothing": None,
+    "post_norm_of_nothing": None,
+    "norms_on_the_path": None,
+    "size_with_depth": None,
+    "mixing": None,
+    "reach": None,
+    "reach_with_heads": None,
+    "parameters": None,
+}
+### BEGIN SOLUTION
+answers = {
+    "pre_norm_of_nothing": "a",
+    "post_norm_of_nothing": "b",
+    "norms_on_the_path": 24,  # two in each block
+    "size_with_depth": "a",  # every block adds to it
+    "mixing": "a",  # the feed-forward network sees one token at a time
+    "reach": 12,  # each block adds two positions
+    "reach_with_heads": 2,  # all heads see the same tokens
+    # attention, feed-forward network, norms
+    "parameters": 4 * (512**2 + 512) + (512 * 2048 + 2048) + (2048 * 512 + 512) + 2 * 2 * 512,
+}
+### END SOLUTION
+
+# %% role="test" item="answers"
+check_answers(
+    answers,
+    {
+        "pre_norm_of_nothing": "abc",
+        "post_norm_of_nothing": "abc",
+        "norms_on_the_path": "number",
+        "size_with_depth": "abc",
+        "mixing": "abc",
+        "reach": "number",
+        "reach_with_heads": "number",
+        "parameters": "number",
+    },
+)
+### BEGIN HIDDEN TESTS
+
+
+def answer_to(question):
+    expect(isinstance(answers, dict), "answers should be a dict")
+    answer = answers.get(question)
+    expect(answer is not None, f"answers[{question!r}] is empty")
+    return answer.item() if isinstance(answer, np.ndarray) and answer.shape == () else answer
+
+
+def expect_number(question):
+    answer = answer_to(question)
+    expect(type(answer) in (int, float), f"answers[{question!r}] should be a number")
+    expected = reference.answers[question]
+    right = expected - 0.005 <= answer <= expected + 0.005
+    expect(right, f"answers[{question!r}] is not the right number")
+
+
+def expect_choice(question):
+    answer = answer_to(question)
+    expect(isinstance(answer, str), f"answers[{question!r}] should be a letter in quotation marks")
+    right = answer.strip().lower() == reference.answers[question]
+    expect(right, f"answers[{question!r}] is not the right choice")
+
+
+@part(points=1)
+def pre_norm_of_nothing(rng):
+    "What a pre-norm block does whose halves add nothing."
+    expect_choice("pre_norm_of_nothing")
+
+
+@part(points=1)
+def post_norm_of_nothing(rng):
+    "What a post-norm block does whose halves add nothing."
+    expect_choice("post_norm_of_nothing")
+
+
+@part(points=1)
+def norms_on_the_path(rng):
+    "How often a token is normalised on its straight way through post-norm blocks."
+    expect_number("norms_on_the_path")
+
+
+@part(points=1)
+def size_with_depth(rng):
+    "How large tokens become in a pre-norm stack."
+    expect_choice("size_with_depth")
+
+
+@part(points=1)
+def mixing(rng):
+    "Which half of the block lets tokens exchange what they hold."
+    expect_choice("mixing")
+
+
+@part(points=1)
+def reach(rng):
+    "How far a stack of blocks sees under a narrow mask."
+    expect_number("reach")
+
+
+@part(points=1)
+def reach_with_heads(rng):
+    "How far one block with many heads sees under a narrow mask."
+    expect_number("reach_with_heads")
+
+
+@part(points=1)
+def parameters(rng):
+    "How many parameters a block has."
+    expect_number("parameters")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] id="hand_in"
+# ## Before you hand in
+#
+# Choose *Restart kernel and run all cells*, look through the checks once more, save, and hand in this one
+# file. Keep its name.
