@@ -127,6 +127,20 @@ def grouped_in_float32(
     return grouped_by_indexing(X, W_Q, W_K, W_V, W_O, num_heads, num_kv_heads)
 
 
+def grouped_by_merged_weights(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, num_kv_heads: int
+) -> Array:
+    """W_Q·W_Kᵀ of each query head and its key head, and W_V·W_O, are multiplied first."""
+    d_k = W_Q.shape[1] // num_heads
+    output = np.zeros(X.shape)
+    for i in range(num_heads):
+        own, g = slice(i * d_k, (i + 1) * d_k), i // (num_heads // num_kv_heads)
+        shared = slice(g * d_k, (g + 1) * d_k)
+        scores = X @ (W_Q[:, own] @ W_K[:, shared].T) @ X.swapaxes(1, 2) / d_k**0.5
+        output = output + softmax(scores) @ X @ (W_V[:, shared] @ W_O[own])
+    return output
+
+
 # --- attention with a cache --------------------------------------------------------------------------------
 
 
@@ -296,6 +310,69 @@ class CachedNewestFirstAndMaskedSo:
         return combine_heads(attention(Q, K, V, mask)[0]) @ self.W_O
 
 
+class CachedByMergedWeights(CachedByRecomputing):
+    """Tokens are stored as they are, and W_Q·W_Kᵀ and W_V·W_O of each head are multiplied once."""
+
+    def __init__(self, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int):
+        """One matrix for the scores and one for the output of each head."""
+        super().__init__(W_Q, W_K, W_V, W_O, num_heads)
+        parts = [np.split(W, num_heads, axis=1) for W in (W_Q, W_K, W_V, W_O.T)]
+        self.pairs = [(q @ k.T / np.sqrt(q.shape[1]), v @ o.T) for q, k, v, o in zip(*parts, strict=True)]
+
+    def forward(self, chunk: Array) -> Array:
+        """Sum of what the heads add."""
+        self.chunks.append(chunk)
+        so_far = np.concatenate(self.chunks, axis=1)  # (batch, m, d_model)
+        mask = causal_mask(chunk.shape[1], so_far.shape[1])
+        output = np.zeros(chunk.shape)
+        for scores, read in self.pairs:
+            weights = softmax(np.where(mask, chunk @ scores @ so_far.swapaxes(1, 2), -np.inf))
+            output += weights @ so_far @ read
+        return output
+
+
+class CachedChunkByChunk:
+    """Online softmax: the stored chunks are visited one after the other, with a running maximum."""
+
+    def __init__(self, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int):
+        """Keep the weights."""
+        self.W_Q, self.W_K, self.W_V, self.W_O, self.num_heads = W_Q, W_K, W_V, W_O, num_heads
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the chunks."""
+        self.tiles: list[tuple[Array, Array]] = []
+
+    def forward(self, chunk: Array) -> Array:
+        """The chunk itself first, since every query sees something there."""
+        Q, K, V = (split_heads(chunk @ W, self.num_heads) for W in (self.W_Q, self.W_K, self.W_V))
+        triangle = np.tri(chunk.shape[1], dtype=bool)
+        largest = np.full((*Q.shape[:3], 1), -np.inf)
+        total, output = np.zeros_like(largest), np.zeros_like(Q)
+        for keys, values, mask in [(K, V, triangle), *((k, v, np.array(True)) for k, v in self.tiles)]:
+            scores = np.where(mask, Q @ keys.swapaxes(2, 3) / np.sqrt(Q.shape[-1]), -np.inf)
+            new = np.maximum(largest, scores.max(axis=-1, keepdims=True))
+            exponentials, shrink = np.exp(scores - new), np.exp(largest - new)
+            total = total * shrink + exponentials.sum(axis=-1, keepdims=True)
+            output = output * shrink + exponentials @ values
+            largest = new
+        self.tiles.append((K, V))
+        return combine_heads(output / total) @ self.W_O
+
+
+class CachedInFloat32(CachedByRecomputing):
+    """In single precision, which the tolerance allows."""
+
+    def __init__(self, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int):
+        """Narrow weights."""
+        W_Q, W_K, W_V, W_O = (W.astype(np.float32) for W in (W_Q, W_K, W_V, W_O))
+        super().__init__(W_Q, W_K, W_V, W_O, num_heads)
+
+    def forward(self, chunk: Array) -> Array:
+        """Narrow tokens."""
+        return super().forward(chunk.astype(np.float32))
+
+
 # --- counting bytes ----------------------------------------------------------------------------------------
 
 
@@ -443,6 +520,7 @@ STYLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "groups as more rows": grouped_groups_of_rows,
         "heads summed after their block of W_O": grouped_heads_summed_after_their_block,
         "in float32": grouped_in_float32,
+        "by merged weights": grouped_by_merged_weights,
     },
     "CachedAttention": {
         "recomputed from the chunks": CachedByRecomputing,
@@ -452,6 +530,9 @@ STYLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "in lists of heads": CachedInListsOfHeads,
         "keys transposed": CachedKeysTransposed,
         "newest first, and masked so": CachedNewestFirstAndMaskedSo,
+        "by merged weights": CachedByMergedWeights,
+        "online, chunk by chunk": CachedChunkByChunk,
+        "in float32": CachedInFloat32,
     },
     "kv_cache_bytes": {
         "as a product": cache_bytes_as_a_product,

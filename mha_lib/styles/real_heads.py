@@ -108,6 +108,45 @@ def bert_value_bias_at_the_end(
     return linear(combine_heads(heads) + weights["value"]["bias"], weights["dense"]), maps
 
 
+def bert_keys_first(
+    x: Array, weights: Weights, num_heads: int, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """K·Qᵀ with the softmax over axis −2, transposed at the end."""
+    Q, K, V = (split_heads(linear(x, weights[name]), num_heads) for name in ("query", "key", "value"))
+    scores = K @ Q.swapaxes(2, 3) / np.sqrt(Q.shape[-1])  # (batch, heads, m, n)
+    if mask is not None:
+        allowed = np.broadcast_to(mask, scores.shape)  # n = m
+        scores = np.where(allowed.swapaxes(2, 3), scores, -np.inf)
+    maps = softmax(scores, axis=-2).swapaxes(2, 3)  # (batch, heads, n, m)
+    return linear(combine_heads(maps @ V), weights["dense"]), maps
+
+
+def bert_fourth_root_on_both(
+    x: Array, weights: Weights, num_heads: int, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """d_k^(−1/4) on Q and on K, and a finite fill."""
+    Q, K, V = (split_heads(linear(x, weights[name]), num_heads) for name in ("query", "key", "value"))
+    root = (x.shape[-1] // num_heads) ** -0.25
+    scores = (Q * root) @ (K * root).swapaxes(2, 3)
+    if mask is not None:
+        scores = np.where(mask, scores, -1e30)
+    maps = softmax(scores)
+    return linear(combine_heads(maps @ V), weights["dense"]), maps
+
+
+def bert_heads_major(
+    x: Array, weights: Weights, num_heads: int, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """Heads and sequences share the first axis, heads first, with tiled masks."""
+    (batch, n, _), names = x.shape, ("query", "key", "value")
+    Q, K, V = (np.concatenate(np.split(linear(x, weights[name]), num_heads, axis=-1)) for name in names)
+    if mask is not None:
+        mask = np.tile(np.broadcast_to(mask, (batch, 1, n, n))[:, 0], (num_heads, 1, 1))
+    heads, maps = attention(Q, K, V, mask)  # (heads * batch, n, d_k), (heads * batch, n, n)
+    side_by_side = np.concatenate(np.split(heads, num_heads), axis=-1)  # (batch, n, d_model)
+    return linear(side_by_side, weights["dense"]), np.stack(np.split(maps, num_heads), axis=1)
+
+
 # --- where a head looks ------------------------------------------------------------------------------------
 
 
@@ -230,6 +269,9 @@ STYLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "masked after the softmax, renormalised": bert_masked_and_renormalised,
         "in float32": bert_in_float32,
         "bias of the values added at the end": bert_value_bias_at_the_end,
+        "keys first": bert_keys_first,
+        "fourth root on both": bert_fourth_root_on_both,
+        "heads-major": bert_heads_major,
     },
     "offset_score": {
         "by loop": offset_by_loop,
