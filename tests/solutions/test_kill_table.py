@@ -81,5 +81,5 @@ def test_every_mistake_in_the_bank_belongs_to_an_item():
 def test_the_published_table_is_the_one_of_today():
     published = (COURSE / "book" / "kill_table.md").read_text("utf-8")
     assert published == page({(name, item): rows_of(name, item, PUBLIC_SECRET) for name, item in ITEMS}), (
-        "run `make exercises`"
+        "run `make kill-table`"
     )
