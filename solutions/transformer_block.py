@@ -464,21 +464,26 @@ def pre_norm_by_default(rng):
 
 @part(
     points=2,
+    needs="post_norm_attention",
+    example="filled(TransformerBlock(4, 2, 6, False))(torch.eye(4)[None, :2], "
+    "torch.tensor([[True, False], [True, True]]))",
+)
+def mask(rng):
+    "The attention of a post-norm block is given the mask: one for all sequences, or one for each."
+    for shape in ((5, 5), (2, 1, 5, 5)):
+        pair = blocks(rng, False, without=[FEED_FORWARD])
+        expect_output(pair, tokens(rng, 2, 5, 6), some_of(rng, *shape))
+
+
+@part(
+    points=1,
     needs="pre_norm_attention",
     example="filled(TransformerBlock(4, 2, 6, True))(torch.eye(4)[None, :2], "
     "torch.tensor([[True, False], [True, True]]))",
 )
-def mask(rng):
-    "The attention is given the mask, in both forms: one for all sequences, or one for each."
-    for shape in ((5, 5), (2, 1, 5, 5)):
-        pair = blocks(rng, True, without=[FEED_FORWARD])
-        expect_output(pair, tokens(rng, 2, 5, 6), some_of(rng, *shape))
-
-
-@part(points=1, needs="post_norm_attention")
-def mask_in_post_norm(rng):
-    "The attention of a post-norm block is given the mask as well."
-    pair = blocks(rng, False, without=[FEED_FORWARD])
+def mask_in_pre_norm(rng):
+    "The attention of a pre-norm block is given the mask as well."
+    pair = blocks(rng, True, without=[FEED_FORWARD])
     expect_output(pair, tokens(rng, 2, 5, 6), some_of(rng, 5, 5))
 
 
@@ -524,10 +529,10 @@ def gradient(rng):
         expect_close(got, wanted, tolerance=1e-3, what=f"the gradient of {name}")
 
 
-@part(points=1, needs="pre_norm_attention")
+@part(points=1, needs="post_norm_attention")
 def registered(rng):
     "load_state_dict and .double() find everything that the block has."
-    block, expected = TransformerBlock(6, 2, 10, True), reference.TransformerBlock(6, 2, 10, True)
+    block, expected = TransformerBlock(6, 2, 10, False), reference.TransformerBlock(6, 2, 10, False)
     parameters = numbers(rng, 6, 10, without=[FEED_FORWARD])
     block.load_state_dict(parameters, strict=False)  # it may have buffers of its own
     expected.load_state_dict(parameters)
@@ -536,10 +541,10 @@ def registered(rng):
     expect_output((block, expected.double()), tokens(rng, 2, 5, 6).double())
 
 
-@part(points=1, needs="pre_norm_attention")
+@part(points=1, needs="post_norm_attention")
 def order_of_tokens_does_not_matter(rng):
     "Tokens in another order give the outputs in that order."
-    block, expected = blocks(rng, True, without=[FEED_FORWARD])
+    block, expected = blocks(rng, False, without=[FEED_FORWARD])
     x, order = tokens(rng, 2, 5, 6), rng.permutation(5)
     expect_close(block(x[:, order]), expected(x)[:, order], tolerance=1e-4)
 

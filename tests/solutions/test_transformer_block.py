@@ -30,7 +30,8 @@ def lost_by(row):
 
 # A mistake costs the parts that are about it, and no others
 
-POST_NORM = {"post norm attention", "post norm feed forward", "post norm", "mask in post norm"}
+POST_NORM = {"post norm attention", "post norm feed forward", "post norm", "mask", "registered"}
+POST_NORM |= {"order of tokens does not matter"}
 COSTS = [
     ("FeedForward", "relu-instead-of-gelu", {"curve", "exact gelu"}),
     ("FeedForward", "activation-missing", {"curve", "exact gelu"}),
@@ -50,8 +51,8 @@ COSTS = [
     ("TransformerBlock", "one-norm-for-both", {"two norms", "gradient"}),
     ("TransformerBlock", "norms-exchanged", {"two norms", "gradient"}),
     ("TransformerBlock", "norm-epsilon", {"epsilon"}),
-    ("TransformerBlock", "mask-not-passed-on", {"mask", "mask in post norm"}),
-    ("TransformerBlock", "mask-inverted", {"mask", "mask in post norm"}),
+    ("TransformerBlock", "mask-not-passed-on", {"mask", "mask in pre norm"}),
+    ("TransformerBlock", "mask-inverted", {"mask", "mask in pre norm"}),
     ("TransformerBlock", "dropout-by-default", {"no dropout"}),
     ("TransformerBlock", "heads-in-a-list", {"registered"}),
 ]
