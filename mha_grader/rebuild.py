@@ -19,6 +19,7 @@ from mha_grader.assignment import Assignment, Cell
 MAX_BYTES = 100 * 2**20
 MAX_SOURCE = 1_000_000  # characters of one cell
 MAX_ADDED = 200  # cells
+MAX_PARSED = 10_000  # characters of a cell that is read as Python: Python can take minutes for more
 
 
 class Unusable(Exception):  # noqa: N818 - it is a status of a hand-in
@@ -60,12 +61,12 @@ def find(folder: Path, name: str) -> tuple[bytes, list[str]]:
         if not notebooks:
             raise Unusable("missing", f"no notebook was found: hand in the file {name}.ipynb")
         if len(notebooks) > 1:
-            names = ", ".join(path.name for path in notebooks)
+            names = ", ".join(_printable(path.name) for path in notebooks[:10])
             raise Unusable(
                 "missing", f"there is no {name}.ipynb among {names}: hand in one file of that name"
             )
         chosen = notebooks[0]
-        notes = [f"the notebook was handed in as {chosen.name}; its name should be {name}.ipynb"]
+        notes = [f"the notebook was handed in as {_printable(chosen.name)}; its name should be {name}.ipynb"]
     if chosen.stat().st_size > MAX_BYTES:
         raise Unusable("too-large", "the file is larger than 100 MB: clear all outputs and hand it in again")
     try:
@@ -74,6 +75,11 @@ def find(folder: Path, name: str) -> tuple[bytes, list[str]]:
         raise Unusable(
             "unreadable", f"the file cannot be read ({error.strerror}): hand it in again"
         ) from None
+
+
+def _printable(name: str) -> str:
+    """A file's name, which may hold any bytes, as it can be shown and stored."""
+    return "".join(c if c.isprintable() else "?" for c in name)
 
 
 def parse(data: bytes) -> list[dict[str, Any]]:
@@ -93,7 +99,8 @@ def parse(data: bytes) -> list[dict[str, Any]]:
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
     if cells is None and isinstance(notebook, dict) and isinstance(notebook.get("worksheets"), list):
         sheets = [sheet for sheet in notebook["worksheets"] if isinstance(sheet, dict)]
-        cells = [cell for sheet in sheets for cell in sheet.get("cells", [])]
+        inside = [sheet.get("cells") for sheet in sheets]
+        cells = [cell for found in inside if isinstance(found, list) for cell in found]
     if not isinstance(cells, list):
         raise Unusable("not-a-notebook", "the file is JSON, but it has no cells: hand in the notebook itself")
     return [_normal(cell) for cell in cells if isinstance(cell, dict)]
@@ -174,12 +181,16 @@ def _assemble(
     assignment: Assignment, candidates: dict[str, list[str]], loose: list[tuple[str | None, str]]
 ) -> Rebuilt:
     rebuilt = Rebuilt(sources={})
+    if len(loose) > MAX_ADDED:
+        rebuilt.notes.append(f"only the first {MAX_ADDED} of {len(loose)} cells that you added were run")
+        loose = loose[:MAX_ADDED]
+    names = {source: defined_names(source) for _, source in loose}
     for item in assignment.items:
         cell = assignment.cell("solution", item)
         stub = cell.released.strip()
         own = candidates[item]
         written = [source for source in own if source.strip() not in ("", stub)]
-        elsewhere = [pair for pair in loose if defines(pair[1], item)]
+        elsewhere = [pair for pair in loose if item in names[pair[1]]]
         notes = rebuilt.item_notes.setdefault(item, [])
         if len(own) > 1:
             which = "the last one that was written in" if written else "the first one"
@@ -198,24 +209,25 @@ def _assemble(
                 notes.append(f"the cell for {item} is missing from your notebook")
         if not notes:
             del rebuilt.item_notes[item]
-    if len(loose) > MAX_ADDED:
-        rebuilt.notes.append(f"only the first {MAX_ADDED} of {len(loose)} cells that you added were run")
-    for anchor, source in loose[:MAX_ADDED]:
+    for anchor, source in loose:
         rebuilt.added.setdefault(anchor, []).append(source)
     return rebuilt
 
 
-def defines(source: str, name: str) -> bool:
-    """Whether a cell's text defines the name at its top level, as a function, class or variable."""
+def defined_names(source: str) -> set[str]:
+    """What a cell's text defines at its top level, as functions, classes or variables."""
     try:
-        body = ast.parse(source).body
+        body = ast.parse(source).body if len(source) <= MAX_PARSED else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return re.search(rf"^(async +def|def|class) +{name}\b|^{name} *=[^=]", source, re.M) is not None
+        body = None
+    if body is None:
+        found = re.findall(r"^(?:async +def|def|class) +(\w+)|^(\w+) *=[^=]", source, re.M)
+        return {function or variable for function, variable in found}
+    names: set[str] = set()
     for node in body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == name:
-            return True
-        if isinstance(node, ast.Assign | ast.AnnAssign):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if any(isinstance(target, ast.Name) and target.id == name for target in targets):
-                return True
-    return False
+            names |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return names

@@ -16,11 +16,14 @@ import functools
 import importlib.metadata
 import os
 import re
+import secrets
 import select
 import shutil
 import socket
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -31,7 +34,7 @@ from typing import Any
 import psutil
 from packaging.requirements import Requirement
 
-from mha_grader import wire
+from mha_grader import syscalls, wire
 
 PACKAGES = ("numpy", "scipy", "matplotlib", "torch", "einops", "ipython")  # what students may import
 INSIDE_PACKAGES = "/packages"
@@ -124,6 +127,7 @@ def _mounts(files: Path | None, limits: Limits, packages: Mapping[str, str]) -> 
     for name in ("worker.py", "wire.py", "operations.py"):
         yield from ("--ro-bind", str(Path(__file__).with_name(name)), f"{INSIDE_GRADER}/{name}")
     yield from ("--proc", "/proc", "--dev", "/dev")
+    yield from ("--dev-bind", "/dev/null", "/dev/zero")  # a shared mapping of it would be memory of nobody's
     for path, size, mode in (
         (HOME, 64, "0777"),
         ("/tmp", limits.disk, "1777"),
@@ -155,12 +159,18 @@ def _environment() -> dict[str, str]:
     }
 
 
+def _unused_uid() -> str:
+    """A uid for one sandbox alone: processes, and some of the kernel's stores, are counted and kept by uid."""
+    return str(61000 + secrets.randbelow(4000))
+
+
 def command(
     inner: list[str],
     files: Path | None,
     limits: Limits,
     secrets: Path | None = None,
     packages: Mapping[str, str] = MappingProxyType({}),
+    syscall_filter: int | None = None,
 ) -> list[str]:
     """The whole command line that runs `inner` in a sandbox.
 
@@ -170,6 +180,7 @@ def command(
         limits: see `Limits`.
         secrets: a folder to be hidden should it lie below something that the sandbox shows.
         packages: path by name of packages that can be imported beside those for students.
+        syscall_filter: descriptor of a file with the program of `syscalls`.
     """
     bwrap = shutil.which("bwrap")
     if bwrap is None:
@@ -179,6 +190,8 @@ def command(
         )
     line = [bwrap, "--die-with-parent", "--new-session", "--unshare-ipc", "--unshare-pid", "--unshare-net"]
     line += ["--unshare-uts", "--unshare-cgroup-try", "--hostname", "sandbox", "--clearenv"]
+    if syscall_filter is not None:
+        line += ["--seccomp", str(syscall_filter)]
     for name, value in _environment().items():
         line += ["--setenv", name, value]
     line += list(_mounts(files, limits, packages))
@@ -188,7 +201,7 @@ def command(
         line += ["--tmpfs", str(secrets.resolve())]
     inner = [*_limit_command(limits), *inner]
     if os.geteuid() == 0:
-        uid = str(61000 + os.getpid() % 4000)  # a uid of its own, since processes are counted by uid
+        uid = _unused_uid()
         line += ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
         line += ["--cap-add", "CAP_SETPCAP", "--", "/usr/bin/setpriv", "--reuid", uid, "--regid", uid]
         line += ["--clear-groups", "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all", *inner]
@@ -228,20 +241,31 @@ class Sandbox:
         self.number = 0
         self.last_words = ""  # what it wrote to stderr before it was ready, once it is closed
         python = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
-        worker = command(
-            [python, "-I", "-S", "-B", f"{INSIDE_GRADER}/worker.py"], files, limits, secrets, packages
-        )
-        self.channel, theirs = socket.socketpair()
-        with theirs:
-            self.process = subprocess.Popen(
-                [*worker, str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                pass_fds=[theirs.fileno()],
-                env={},
-                start_new_session=True,
+        inner = [python, "-I", "-S", "-B", f"{INSIDE_GRADER}/worker.py"]
+        program = syscalls.program()
+        if program is None:
+            raise SandboxUnavailable(
+                f"grading needs {' or '.join(syscalls.ARCHITECTURES)}, as Linux calls them"
             )
+        with tempfile.TemporaryFile() as file:
+            file.write(program)
+            file.seek(0)
+            worker = command(inner, files, limits, secrets, packages, file.fileno())
+            self.channel, theirs = socket.socketpair()
+            with theirs:
+                self.process = subprocess.Popen(
+                    [*worker, str(theirs.fileno())],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,
+                    pass_fds=[theirs.fileno(), file.fileno()],
+                    env={},
+                    start_new_session=True,
+                )
+        self._closing = threading.Event()
+        self._over_memory = False
+        self._watch = threading.Thread(target=self._watch_memory, daemon=True)
+        self._watch.start()
         try:
             self._receive(time.monotonic() + limits.start)
         except (SandboxDied, SandboxTimeout, SandboxMemory) as error:
@@ -261,6 +285,8 @@ class Sandbox:
     def close(self) -> None:
         """Kill the process and everything that it started."""
         self.channel.close()
+        self._closing.set()
+        self._watch.join()
         self.process.kill()  # bubblewrap dies, with it the first process of the namespace, with it all others
         self.process.wait()
         if self.process.stderr is not None and not self.process.stderr.closed:
@@ -300,14 +326,14 @@ class Sandbox:
             self.close()
             raise SandboxTimeout("it did not read the request") from None
         except OSError:
-            self.close()
-            raise SandboxDied("its process has ended") from None
+            raise self._ended() from None
 
     def _receive(self, deadline: float) -> dict[str, Any]:
         try:
             frame = wire.read_frame(lambda size: self._read(size, deadline))
             reply = wire.parse(frame)
-            if reply.get("number") != self.number or not isinstance(reply.get("status"), str):
+            number = reply.get("number")
+            if type(number) is not int or number != self.number or not isinstance(reply.get("status"), str):
                 raise wire.ProtocolError("it answered something else")
         except wire.ProtocolError as error:
             self.close()
@@ -323,28 +349,35 @@ class Sandbox:
             if left <= 0:
                 self.close()
                 raise SandboxTimeout("it did not answer in time")
-            if not select.select([self.channel], [], [], min(left, 0.1))[0]:
-                self._watch_memory()
+            if not select.select([self.channel], [], [], left)[0]:
                 continue
             try:
                 count = self.channel.recv_into(view)
             except OSError:
                 count = 0
             if not count:
-                self.close()
-                raise SandboxDied("its process has ended")
+                raise self._ended()
             view = view[count:]
         return data
 
+    def _ended(self) -> SandboxDied | SandboxMemory:
+        self.close()
+        if self._over_memory:
+            return SandboxMemory("it used too much memory")
+        return SandboxDied("its process has ended")
+
     def _watch_memory(self) -> None:
-        used = 0
-        with contextlib.suppress(psutil.NoSuchProcess):
-            for process in psutil.Process(self.process.pid).children(recursive=True):
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    used += process.memory_info().rss
-        if used > self.limits.memory * MIB:
-            self.close()
-            raise SandboxMemory("it used too much memory")
+        """Kill the process when all that it started uses too much, whether it is being asked or not."""
+        while not self._closing.wait(0.1):
+            used = 0
+            with contextlib.suppress(psutil.NoSuchProcess):
+                for process in psutil.Process(self.process.pid).children(recursive=True):
+                    with contextlib.suppress(psutil.NoSuchProcess):
+                        used += process.memory_info().rss
+            if used > self.limits.memory * MIB:
+                self._over_memory = True
+                self.process.kill()
+                return
 
 
 def probe() -> None:

@@ -22,7 +22,9 @@ from typing import Any
 import numpy as np
 
 MAX_HEADER = 4 * 2**20
-MAX_PAYLOAD = 256 * 2**20
+MAX_PAYLOAD = 64 * 2**20
+MAX_NODES = 100_000  # values in one frame: each costs memory, and time to copy
+MAX_KEYS = 5_000  # keys of dicts in one frame: a dict of chosen numbers is slow to build
 MAX_DEPTH = 16
 MAX_NAME = 80
 
@@ -101,7 +103,7 @@ def decode(tree: Any, payload: memoryview, load_handle: Callable[[int], Any] = H
     Raises:
         ProtocolError: if the tree is not one that `encode` makes, or the payload does not fit it exactly.
     """
-    position = 0
+    position, nodes, keys = 0, 0, 0
 
     def take(dtype: Any, shape: Any) -> np.ndarray:
         nonlocal position
@@ -122,9 +124,15 @@ def decode(tree: Any, payload: memoryview, load_handle: Callable[[int], Any] = H
             raise ProtocolError("an array that cannot be") from error
 
     def visit(node: Any, depth: int) -> Any:
+        nonlocal nodes, keys
+        nodes += 1
+        if nodes > MAX_NODES:
+            raise ProtocolError("more values than the cap")
         if depth > MAX_DEPTH + 1:
             raise ProtocolError("data nested too deeply")
-        if node is None or type(node) in (bool, str, int, float):
+        if isinstance(node, str):  # a lone surrogate can stand in JSON, and cannot be written anywhere
+            return node.encode("utf-8", "replace").decode("utf-8")
+        if node is None or type(node) in (bool, int, float):
             return node
         if isinstance(node, list):
             return [visit(item, depth + 1) for item in node]
@@ -134,6 +142,9 @@ def decode(tree: Any, payload: memoryview, load_handle: Callable[[int], Any] = H
         if tag == "t" and isinstance(body, list):
             return tuple(visit(item, depth + 1) for item in body)
         if tag == "d" and isinstance(body, list):
+            keys += len(body)
+            if keys > MAX_KEYS:
+                raise ProtocolError("more keys than the cap")
             return _dict([visit(pair, depth + 1) for pair in body])
         if tag == "a" and isinstance(body, list) and len(body) == 2:
             return take(*body)
@@ -161,7 +172,10 @@ def _dict(pairs: list[Any]) -> dict[Any, Any]:
 def _tensor(dtype: str, array: np.ndarray) -> Any:
     import torch
 
-    tensor = torch.from_numpy(array)
+    try:
+        tensor = torch.from_numpy(array)
+    except TypeError as error:
+        raise ProtocolError("a tensor of a dtype that there is not") from error
     return tensor.view(getattr(torch, dtype)) if dtype in TORCH_BITS else tensor
 
 
