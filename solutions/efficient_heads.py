@@ -193,9 +193,9 @@ def as_many_key_heads(rng):
 
 
 @part(
-    points=5,
-    example="grouped_query_attention(np.array([[[1.0, 2.0, 3.0, 4.0]]]), np.eye(4), np.eye(4)[:, :2], "
-    "np.eye(4)[:, :2], np.eye(4), 4, 2)",
+    points=4,
+    example="grouped_query_attention(np.array([[[1.0, 2.0, 3.0, 4.0], [9.0, 7.0, 5.0, 3.0]]]), np.eye(4), "
+    "np.eye(4)[:, :2], np.eye(4)[:, :2], np.eye(4), 4, 2)",
 )
 def groups(rng):
     "Neighbouring query heads share a key head and a value head, group by group."
@@ -222,6 +222,20 @@ def scale(rng):
     "The scores are divided by the square root of the width d_k of a head."
     X, weights = rng.normal(size=(1, 5, 32)), rng.normal(size=(3, 32, 32)) / np.sqrt(32)
     expect_output((X, *weights, np.eye(32), 2, 2))
+
+
+@part(
+    points=1,
+    needs=("scale", "groups"),
+    example="grouped_query_attention(np.eye(8)[None, :2], 2.0 * np.eye(8), 2.0 * np.eye(8)[:, :4], "
+    "np.eye(8)[:, :4], np.eye(8), 4, 2)",
+)
+def scale_in_groups(rng):
+    "The width d_k is d_model / num_heads, also with fewer key heads."
+    for num_kv_heads in (2, 1):
+        W_Q = rng.normal(size=(32, 32)) / np.sqrt(32)
+        W_K, W_V = rng.normal(size=(2, 32, 8 * num_kv_heads)) / np.sqrt(32)
+        expect_output((rng.normal(size=(1, 5, 32)), W_Q, W_K, W_V, np.eye(32), 4, num_kv_heads))
 
 
 @part(

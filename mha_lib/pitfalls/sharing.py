@@ -115,6 +115,19 @@ def grouped_kv_values_not_repeated(
     return combine_heads(attention(Q, K, V)[0]) @ W_O
 
 
+def grouped_scale_by_kv_width(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, num_kv_heads: int
+) -> Array:
+    """Wrong: the scale takes the features to be shared among the key heads; it is right if none is shared."""
+    Q = split_heads(X @ W_Q, num_heads)  # (batch, num_heads, n, d_k)
+    K = split_heads(X @ W_K, num_kv_heads)  # (batch, num_kv_heads, n, d_k)
+    V = split_heads(X @ W_V, num_kv_heads)  # (batch, num_kv_heads, n, d_k)
+    group = num_heads // num_kv_heads
+    K, V = np.repeat(K, group, axis=1), np.repeat(V, group, axis=1)  # (batch, num_heads, n, d_k)
+    Q = Q / np.sqrt(group)  # attention divides by √d_k, and together that is √(d_model / num_kv_heads)
+    return combine_heads(attention(Q, K, V)[0]) @ W_O  # (batch, n, d_model)
+
+
 # --- remembering keys and values ---------------------------------------------------------------------------
 
 
@@ -406,6 +419,16 @@ PITFALLS = (
         fix="Give each group of query heads its own key head.",
         passes=("shape", "finite", "one key head"),
         variants={GROUPED: grouped_kv_first_head_for_all},
+    ),
+    Pitfall(
+        slug="scale-by-kv-width",
+        title="Divided by √(d_model / num_kv_heads)",
+        symptom="The right shape; right with as many key heads as query heads, weights too even with fewer.",
+        reason="You share d_model among the key heads, but all heads, also those of keys, are d_model / num_heads "
+        "wide.",
+        fix="Divide by the root of the last axis of Q or K after they were split.",
+        passes=("shape", "finite", "as many key heads"),
+        variants={GROUPED: grouped_scale_by_kv_width},
     ),
     Pitfall(
         slug="kv-averaged",

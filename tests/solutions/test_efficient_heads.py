@@ -31,10 +31,15 @@ def lost_by(row):
 
 LATER_CHUNKS = {"token by token", "chunks", "reset", "two objects"}
 COSTS = [
-    ("grouped_query_attention", "kv-tiled", {"groups"}),
-    ("grouped_query_attention", "kv-not-repeated", {"groups"}),
-    ("grouped_query_attention", "kv-repeated-on-feature-axis", {"groups", "one key head"}),
-    ("grouped_query_attention", "no-scale", {"scale"}),
+    ("grouped_query_attention", "kv-tiled", {"groups", "scale in groups"}),
+    ("grouped_query_attention", "kv-not-repeated", {"groups", "scale in groups"}),
+    (
+        "grouped_query_attention",
+        "kv-repeated-on-feature-axis",
+        {"groups", "one key head", "scale in groups"},
+    ),
+    ("grouped_query_attention", "no-scale", {"scale", "scale in groups"}),
+    ("grouped_query_attention", "scale-by-kv-width", {"scale in groups"}),
     ("grouped_query_attention", "no-output-projection", {"output projection"}),
     ("kv_cache_bytes", "cache-bytes-of-fixed-values", {"other sizes"}),
     ("kv_cache_bytes", "count-not-whole", {"whole number"}),
@@ -68,7 +73,7 @@ def test_whoever_ignores_sharing_loses_half(efficient_heads):
         return efficient_heads.reference.grouped_query_attention(X, W_Q, W_K, W_V, W_O, num_heads, num_heads)
 
     row = grade(efficient_heads, "grouped_query_attention", multi_head)
-    assert lost_by(row) == {"groups", "one key head"}
+    assert lost_by(row) == {"groups", "one key head", "scale in groups"}
     assert row.score == row.max_score / 2
 
 
