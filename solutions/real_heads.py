@@ -329,7 +329,8 @@ def mask_for_each_sequence(rng):
 @part(points=1, needs="output")
 def inputs_unchanged(rng):
     "The caller's arrays are as they were."
-    bert_attention(rng.normal(size=(1, 5, 6)), some_weights(rng, biases=True), 6)
+    # Not symmetric: a transpose that is put into the caller's dict must show.
+    bert_attention(rng.normal(size=(1, 5, 6)), some_weights(rng, symmetric=False, biases=True), 6)
     expect_unchanged(bert_attention, "bert_attention")
 
 
