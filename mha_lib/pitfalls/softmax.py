@@ -48,6 +48,12 @@ def attention_min_subtraction(Q: Array, K: Array, V: Array, mask: Array | None =
     return weights @ V, weights
 
 
+def softmax_mean_subtraction(x: Array, axis: int = -1) -> Array:
+    """Wrong: the mean is subtracted, and a logit may still lie far above it."""
+    exponentials = np.exp(x - np.mean(x, axis=axis, keepdims=True))
+    return exponentials / np.sum(exponentials, axis=axis, keepdims=True)
+
+
 def softmax_global_max_subtraction(x: Array, axis: int = -1) -> Array:
     """Wrong: one maximum for all rows; a row far below it becomes 0 / 0."""
     exponentials = np.exp(x - np.max(x))
@@ -280,6 +286,16 @@ PITFALLS = (
             "single_head.softmax": softmax_min_subtraction,
             "single_head.attention": attention_min_subtraction,
         },
+    ),
+    Pitfall(
+        slug="mean-subtraction",
+        title="The mean of the logits is subtracted",
+        symptom="NaN in rows that hold one logit some 710 above the mean.",
+        reason="You subtract the mean of a row, so its largest logit may still be far above 709, where its "
+        "exponential is infinite.",
+        fix="Subtract the largest logit of each row: then no exponential exceeds 1.",
+        passes=("shape", "rows sum to 1", "small logits"),
+        variants={"single_head.softmax": softmax_mean_subtraction},
     ),
     Pitfall(
         slug="global-max-subtraction",

@@ -89,6 +89,7 @@ CASES = {
         (np.random.default_rng(5).normal(size=(3, 5, 7)), 0),
         (ROWS_APART,),
         (np.array([[1000.0, 2000.0, 2000.0], [600.0, 600.0, 601.0]]),),
+        (np.array([0.0, 0.0, 3000.0]),),
     ],
     "single_head.attention": [
         attention_inputs(),
