@@ -328,7 +328,10 @@ def values(rng):
     expect_output(*scalars(rng))
 
 
-@part(points=2, example="attention(np.full((1, 4), 2.0), np.eye(4)[:2] * 2.0, np.array([[0.0], [10.0]]))")
+@part(
+    points=2,
+    example="attention(np.eye(4)[:2] * 2.0, np.eye(4)[:3] * 2.0, np.array([[0.0], [10.0], [70.0]]))",
+)
 def scale(rng):
     "The scores are divided by the square root of the width d_k of queries and keys."
     expect_output(rng.normal(size=(5, 24)), rng.normal(size=(7, 24)), rng.normal(size=(7, 3)))
@@ -355,7 +358,9 @@ def scale_in_a_batch(rng):
     expect_output(*[rng.normal(size=(2, 3, *size)) for size in [(5, 24), (7, 24), (7, 6)]])
 
 
-@part(points=1, example="attention(np.zeros((1, 3)), np.ones((2, 3)), np.array([[0.0], [10.0]]))")
+@part(
+    points=1, example="attention(np.array([[1.0], [2.0]]), np.array([[0.0], [1.0], [3.0]]), np.ones((3, 1)))"
+)
 def weights(rng):
     "The second result is the weights, one row for each query."
     for arguments in (scalars(rng), kinds(rng, 2)):
@@ -429,7 +434,10 @@ def scores_far_below_zero(rng):
     expect_output(Q, K, rng.normal(size=(7, 1)), some_of(rng, 5, 7), tolerance=1e-2)
 
 
-@part(points=1, example="attention(np.array([[100.0]]), np.full((2, 1), 30.0), np.array([[0.0], [10.0]]))")
+@part(
+    points=1,
+    example="attention(np.array([[100.0]]), np.array([[30.0], [29.99]]), np.array([[0.0], [10.0]]))",
+)
 def large_scores(rng):
     "Scores in the thousands, of either sign, do not overflow."
     Q = np.array([[100.0], [-100.0], [0.0], [100.0], [-1.0]])
