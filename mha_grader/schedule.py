@@ -26,7 +26,7 @@ def run_all(function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterat
 
     with (
         LocalCluster(
-            n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=40
+            n_workers=workers, threads_per_worker=1, dashboard_address=":0", silence_logs=40
         ) as cluster,
         Client(cluster) as client,
     ):
