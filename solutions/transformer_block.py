@@ -154,13 +154,12 @@ def positive(rng):
 
 
 def load(layer, parameters):
-    # Without biases where they are 0, if the layer has none: that costs the part about biases only.
-    for kind in ("weight", "bias"):
-        chosen = {name: value for name, value in parameters.items() if name.endswith(kind)}
+    # Without a bias where it is 0, if the layer does not have it: that costs the part about biases only.
+    for name, value in parameters.items():
         try:
-            load_parameters(layer, chosen)
+            load_parameters(layer, {name: value})
         except Mismatch:
-            if any(value.any() for value in chosen.values()):
+            if name.endswith("weight") or value.any():
                 raise
 
 

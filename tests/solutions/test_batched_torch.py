@@ -53,6 +53,7 @@ COSTS = [
     ),
     ("MultiHeadAttention", "mask-repeated-in-wrong-order", {"mask for each sequence"}),
     ("MultiHeadAttention", "mask-batch-on-head-axis", {"mask for each sequence"}),
+    ("MultiHeadAttention", "weights-returned-too", {"output alone"}),
     ("MultiHeadAttention", "empty-row-uniform", EMPTY),
     ("MultiHeadAttention", "projection-without-bias", {"biases", "everything dropped"}),
     ("MultiHeadAttention", "heads-in-a-list", {"moves to another dtype", "state dict"}),
