@@ -7,7 +7,7 @@
 # %% role="author"
 from types import SimpleNamespace
 
-from mha_grader.testing import expect, expect_close, expect_equal, expect_unchanged, part
+from mha_grader.testing import CallError, expect, expect_close, expect_equal, expect_unchanged, part
 
 reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 
@@ -489,6 +489,8 @@ check_close("another object", two[1].forward(tokens), means)
 check_unchanged("forward leaves the chunk alone", CachedAttention(one, one, one, one, 1).forward, tokens)
 ### BEGIN HIDDEN TESTS
 
+import contextlib
+
 
 def decided(rng, batch=1, n=7, num_heads=3, d_k=4):
     # One-hot tokens. Every query asks for one kind of key: 0 for it and far below 0 for the others, on any
@@ -500,10 +502,20 @@ def decided(rng, batch=1, n=7, num_heads=3, d_k=4):
     return X, (W_Q, W_K, rng.normal(size=(d_model, d_model)), np.eye(d_model), num_heads)
 
 
+def forget(*layers):
+    # A cache that belongs to the class costs the part about two objects, not every part after the first.
+    for layer in layers:
+        with contextlib.suppress(CallError):
+            layer.reset()
+
+
 def expect_outputs(layer, X, weights, *sizes):
     # The chunks are of these sizes; the reference gets the whole sequence at once.
     ends = np.cumsum(sizes)
-    chunks = [layer.forward(X[:, end - size : end]) for size, end in zip(sizes, ends, strict=True)]
+    try:
+        chunks = [layer.forward(X[:, end - size : end]) for size, end in zip(sizes, ends, strict=True)]
+    finally:
+        forget(layer)
     expected = reference.CachedAttention(*weights).forward(X)
     for number, (chunk, size, end) in enumerate(zip(chunks, sizes, ends, strict=True), start=1):
         expect_close(chunk, expected[:, end - size : end], what=f"the output for chunk {number}")
@@ -596,9 +608,12 @@ def two_objects(rng):
     Y, other_weights = decided(rng)
     layer, other = CachedAttention(*weights), CachedAttention(*other_weights)
     outputs = []
-    for i in range(3):
-        outputs.append(layer.forward(X[:, i : i + 1]))
-        other.forward(Y[:, i : i + 1])
+    try:
+        for i in range(3):
+            outputs.append(layer.forward(X[:, i : i + 1]))
+            other.forward(Y[:, i : i + 1])
+    finally:
+        forget(layer, other)
     expected = reference.CachedAttention(*weights).forward(X)
     for i, output in enumerate(outputs):
         expect_close(output, expected[:, i : i + 1], what=f"the output for token {i}")
@@ -608,9 +623,13 @@ def two_objects(rng):
 def chunk_unchanged(rng):
     "The caller's array is as it was."
     X, weights = decided(rng)
-    forward = CachedAttention(*weights).forward
-    forward(X)
-    expect_unchanged(forward, "forward")
+    layer = CachedAttention(*weights)
+    forward = layer.forward
+    try:
+        forward(X)
+        expect_unchanged(forward, "forward")
+    finally:
+        forget(layer)
 
 
 ### END HIDDEN TESTS
