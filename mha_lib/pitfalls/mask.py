@@ -512,7 +512,8 @@ PITFALLS = (
         slug="masked-scores-zero",
         title="Masked scores set to 0",
         symptom="Masked keys still get weight, often more than kept keys with a negative score.",
-        reason="You multiply the scores with the mask, but exp(0) = 1, so a score of 0 still gets its share.",
+        reason="Your masked scores become 0 or something tiny, such as −1e-9, but exp(0) = 1, so a masked key still "
+        "gets its share.",
         fix="Set the masked scores to −inf, whose exponential is 0.",
         passes=("shape", "finite", "rows sum to 1", "no mask", "all-True mask"),
         variants={
