@@ -45,8 +45,10 @@ def explain(verdict: Verdict, slug: str | None, example: Example | None) -> Part
 
 
 def capital(text: str) -> str:
-    """The text with its first letter in capitals."""
-    return text[:1].upper() + text[1:]
+    """The text with its first letter in capitals, unless it starts with a name of the code."""
+    first = text.split(" ", 1)[0]
+    plain = first.isalpha() and first not in ("softmax", "attention", "diagnosis", "answers")
+    return text[:1].upper() + text[1:] if plain else text
 
 
 def difference(expression: str, example: Example) -> str:
@@ -56,13 +58,13 @@ def difference(expression: str, example: Example) -> str:
     expected = eval(expression, {**names, example.item: reference})
     try:
         got = eval(expression, {**names, example.item: example.tested})
+        found = first_difference(got, expected)
     except CallError as error:
         return f"Try it yourself: {expression}\nthere, {describe_error(error, show_text=True)[1]}."
     except OutOfBudget:
         return f"Try it yourself: {expression}"
     except Exception:  # the expression looks into a result that is not what it should be
         return f"Try it yourself: {expression}\nexpected {show(expected)}"
-    found = first_difference(got, expected)
     if found is None:
         return (
             f"On the public example {expression} your answer is right; "

@@ -341,12 +341,14 @@ def expect_raises(
         if caught.kind != "error":
             raise
         if error not in caught.type_names:
-            raise Mismatch(f"it should raise {error}, but it raised {caught.type_names[0]}") from None
+            raise Mismatch(f"it should raise a {error}, but it raised {caught.type_names[0]}") from None
         missing = [word for word in mentions if word not in caught.text]
         if missing:
             raise Mismatch(f"the error's text should mention {', '.join(missing)}") from None
         return
-    raise Mismatch(f"it should raise {error}, but it returned a result")
+    raise Mismatch(
+        f"it should raise {'an error' if error == 'Exception' else f'a {error}'}, but it raised none"
+    )
 
 
 def _describe(value: Any) -> str:

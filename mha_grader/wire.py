@@ -63,9 +63,9 @@ def encode(value: Any, buffers: list[bytes], depth: int = 0) -> Any:
     kind = type(value)
     if value is None or kind in (bool, str, int, float):
         return value
-    if kind in (list, tuple):
+    if isinstance(value, list | tuple):  # a named tuple as well
         items = [encode(item, buffers, depth + 1) for item in value]
-        return items if kind is list else {"t": items}
+        return items if isinstance(value, list) else {"t": items}
     if isinstance(value, dict):
         return {
             "d": [[encode(k, buffers, depth + 1), encode(v, buffers, depth + 1)] for k, v in value.items()]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mha_grader.runner import clean, load_parts, run_parts, seed
+from mha_grader.sandbox import SandboxUnavailable
 from mha_grader.tested import Recorder, local
 from mha_grader.testing import CallError
 
@@ -137,6 +138,20 @@ def test_a_part_sees_its_own_secret_draws_each_time_the_same():
 def test_a_hidden_test_that_is_not_one_is_refused(source, message):
     with pytest.raises(ValueError, match=message):
         load_parts(source, {}, REFERENCE)
+
+
+def test_a_test_that_trips_over_an_odd_result_is_a_verdict_and_a_broken_machine_is_not():
+    def load(body):
+        recorder = Recorder(local(f=lambda x: None))
+        source = f'@part(points=1)\ndef only(rng):\n    "Shows."\n    {body}'
+        parts = load_parts(source, {"f": recorder.bind("f", lambda x: x)}, REFERENCE)
+        return run_parts(parts, recorder, lambda part: np.random.default_rng(0))
+
+    (verdict,) = load("f(1)[0]")
+    assert verdict.status == "fail"
+    assert "not of the kind" in verdict.reason
+    with pytest.raises(SandboxUnavailable):
+        load("from mha_grader.sandbox import SandboxUnavailable\n    raise SandboxUnavailable")
 
 
 def test_text_of_a_student_is_made_harmless():

@@ -2,6 +2,7 @@
 
 import json
 import struct
+from collections import OrderedDict, namedtuple
 
 import numpy as np
 import pytest
@@ -87,6 +88,10 @@ def test_a_subclass_arrives_as_what_it_holds():
     arrived = through(np.ones(3).view(Liar))
     assert type(arrived) is np.ndarray
     assert through(np.float64(0.5)).shape == ()
+    pair = namedtuple("Pair", "output weights")(1, [2])
+    assert through(pair) == (1, [2])
+    assert type(through(pair)) is tuple
+    assert through(OrderedDict(a=1)) == {"a": 1}
 
 
 @pytest.mark.parametrize(
