@@ -19,8 +19,9 @@ of an earlier assignment comes along. `import X as Y` brings X in under the name
 dict of answers) is written out: first what the student starts from, then the solution between unindented
 markers.
 
-A test cell with `borrow="single_head.attention" share=0.25` holds visible checks alone; its hidden tests are
-those of that item of that assignment, about this cell's item, with the points multiplied by `share`.
+A test cell with `borrow="single_head.attention" share=0.25` has a short hidden block of its own. Behind it
+come the hidden tests of that item of that assignment, made to be about this cell's item; they rest on its first part, and
+their points are multiplied by `share`.
 
 `python -m mha_grader.authoring` makes from each source the instructor's notebook, in
 `solutions/<assignment>/`, and the student's, in `exercises/<assignment>/`; with `--check` it only tells whether
@@ -235,7 +236,10 @@ def _make_cell(cell: Any, sources: Path) -> Any:
         text = solution_source(text, item)
     elif role == "test":
         if "borrow" in cell.metadata:
-            visible, hidden = text.strip(), borrowed_tests(sources, item, **_borrow_options(cell.metadata))
+            visible, own = split_test(text)
+            ground = read_parts(own)[0]
+            borrowed = borrowed_tests(sources, item, **_borrow_options(cell.metadata))
+            hidden = f"{own}\n\n\n{rest_on(borrowed, ground.name)}"
         else:
             visible, hidden = split_test(text)
         points, tags = sum(part.points for part in read_parts(hidden)), [GO_ON]
@@ -508,6 +512,22 @@ def _checker_parts(statement: ast.stmt) -> list[PartHead]:
         raise SourceError("checker_parts needs a checker, an item as text, and right=…, each=… as numbers")
     caught = [PartHead(spec, float(options["each"])) for spec in candidates.wrong(item)]
     return [PartHead("accepts_what_is_right", float(options["right"])), *caught]
+
+
+def rest_on(hidden: str, ground: str) -> str:
+    """The hidden tests, in which every part that needs no other one needs the part `ground`."""
+    needy = {
+        function.name
+        for function in _parse(hidden)
+        if isinstance(function, ast.FunctionDef)
+        for call in function.decorator_list
+        if isinstance(call, ast.Call) and any(keyword.arg == "needs" for keyword in call.keywords)
+    }
+
+    def add(match: re.Match[str]) -> str:
+        return match[0] if match[3] in needy else f'{match[1]}, needs="{ground}"{match[2]}def {match[3]}('
+
+    return re.sub(r"(@part\(\s*points=[\d.]+)((?:(?!@part).)*?)def (\w+)\(", add, hidden, flags=re.DOTALL)
 
 
 def _literal(node: ast.expr | None) -> Any:

@@ -7,7 +7,7 @@
 # %% role="author"
 from types import SimpleNamespace
 
-from mha_grader.testing import checker_parts, expect, part
+from mha_grader.testing import checker_parts, expect, expect_close, part
 
 reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 
@@ -105,6 +105,25 @@ check_close(
 )
 check_close("output of two sequences", output, [[[5.0]], [[6.0]]])
 check_unchanged("repaired_scale leaves its arguments alone", repaired_scale, Q, K, V)
+### BEGIN HIDDEN TESTS
+
+
+@part(
+    points=1,
+    example="repaired_scale(np.ones((1, 2, 4)), np.eye(4)[None], np.arange(4.0).reshape(1, 4, 1) ** 2)",
+)
+def mended(rng):
+    "What was broken is mended: in a batch, too, the scores are divided by √d_k."
+    Q, K, V = (rng.normal(size=(2, tokens, width)) for tokens, width in [(5, 3), (7, 3), (7, 6)])
+    result = repaired_scale(Q, K, V)
+    expect(
+        isinstance(result, tuple | list) and len(result) == 2,
+        "it should return two arrays, (output, weights)",
+    )
+    expect_close(result[0], reference.repaired_scale(Q, K, V)[0])
+
+
+### END HIDDEN TESTS
 
 # %% [markdown] id="repaired_mask_text"
 # ## 2. `repaired_mask`
@@ -144,6 +163,27 @@ check_close(
     mistakes={"the weights no longer sum to 1": [[0.25, 0.25, 0.0, 0.0]]},
 )
 check_close("output under a mask", output, [[6.0]])
+### BEGIN HIDDEN TESTS
+
+
+@part(
+    points=1,
+    example="repaired_mask(np.zeros((1, 2)), np.ones((2, 2)), np.array([[4.0], [8.0]]), np.array([[True, False]]))",
+)
+def mended(rng):
+    "What was broken is mended: under a mask, too, the weights of a query sum to 1."
+    mask = rng.random((5, 7)) < 0.5
+    mask[:, 0], mask[0, 1:] = True, False
+    Q, K, V = np.zeros((5, 1)), rng.normal(size=(7, 1)), rng.normal(size=(7, 3))
+    result = repaired_mask(Q, K, V, mask)
+    expect(
+        isinstance(result, tuple | list) and len(result) == 2,
+        "it should return two arrays, (output, weights)",
+    )
+    expect_close(result[0], reference.repaired_mask(Q, K, V, mask)[0])
+
+
+### END HIDDEN TESTS
 
 # %% [markdown] id="repaired_split_text"
 # ## 3. `repaired_split`
@@ -186,6 +226,17 @@ check_close(
         ]
     },
 )
+### BEGIN HIDDEN TESTS
+
+
+@part(points=1, example="repaired_split(np.arange(8.0).reshape(1, 2, 4), 2)")
+def mended(rng):
+    "What was broken is mended: head i holds its own features of every token."
+    x = rng.normal(size=(2, 3, 20))
+    expect_close(repaired_split(x, 5), reference.repaired_split(x, 5))
+
+
+### END HIDDEN TESTS
 
 # %% [markdown] id="repaired_merge_text"
 # ## 4. `repaired_merge`
@@ -227,6 +278,17 @@ check_close(
         "a token got one head's features of both tokens": [[[0.0, 1.0, 10.0, 11.0], [2.0, 3.0, 12.0, 13.0]]]
     },
 )
+### BEGIN HIDDEN TESTS
+
+
+@part(points=1, example="repaired_merge(np.arange(8.0).reshape(1, 2, 2, 2))")
+def mended(rng):
+    "What was broken is mended: a token's row holds what all heads have for that token."
+    x = rng.normal(size=(2, 5, 3, 4))
+    expect_close(repaired_merge(x), reference.repaired_merge(x))
+
+
+### END HIDDEN TESTS
 
 # %% [markdown] id="repaired_causal_text"
 # ## 5. `repaired_causal`
@@ -264,6 +326,17 @@ check_equal(
     [[True, True, True]],
     mistakes={"the first query is still lined up with the first key": [[True, False, False]]},
 )
+### BEGIN HIDDEN TESTS
+
+
+@part(points=1, example="repaired_causal(2, 4)")
+def mended(rng):
+    "What was broken is mended: the last query is lined up with the last key."
+    mask = repaired_causal(3, 8)
+    expect_close(mask * 1.0 if isinstance(mask, np.ndarray) else mask, reference.repaired_causal(3, 8) * 1.0)
+
+
+### END HIDDEN TESTS
 
 # %% [markdown] id="diagnosis_text"
 # ## 6. `diagnosis`: name the mistake

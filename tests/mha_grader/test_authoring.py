@@ -4,6 +4,7 @@ import inspect
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -24,6 +25,7 @@ from mha_grader.authoring import (
     solution_source,
     split_test,
 )
+from mha_grader.runner import load_parts
 from mha_lib.attention import attention, softmax
 from mha_lib.masks import causal_mask
 from mha_lib.pitfalls import variants
@@ -576,6 +578,15 @@ from mha_lib.attention import softmax as mended
 
 # %% role="test" item="mended" borrow="demo.softmax" share=0.5
 print(mended(np.zeros(2)))
+### BEGIN HIDDEN TESTS
+
+
+@part(points=1)
+def ground(rng):
+    "What the others rest on."
+
+
+### END HIDDEN TESTS
 """
 )
 
@@ -589,8 +600,10 @@ def test_hidden_tests_are_borrowed_with_their_points_shared(tmp_path):
     visible, hidden = split_test(cell.source)
     assert visible == "print(mended(np.zeros(2)))"
     assert "expect(mended(rng.normal(size=2))" in hidden
-    assert cell.metadata.nbgrader.points == 1.25
-    assert [part.points for part in read_parts(hidden)] == [1, 0.25]
+    assert cell.metadata.nbgrader.points == 2.25
+    assert [part.points for part in read_parts(hidden)] == [1, 1, 0.25]
+    parts = load_parts(hidden, {"mended": None}, SimpleNamespace())
+    assert [part.needs for part in parts] == [(), ("ground",), ("values",)]
 
 
 def test_a_checkers_parts_are_counted():
