@@ -178,7 +178,10 @@ def _print_scores(records: dict[str, SubmissionRecord]) -> None:
         remarks = ([] if record.status == "graded" else [record.status]) + list(export.recognised(record))
         scores = [record.score, *(item.score for item in record.items)]
         table.add_row(Text(clean(student)), *(f"{score:g}" for score in scores), ", ".join(remarks))
-    Console().print(table)
+    console = Console()
+    if not console.is_terminal:  # in a file or a pipe, a line may be as long as it is
+        console.width = max(console.width, 250)
+    console.print(table)
 
 
 # --- feedback and export ----------------------------------------------------------------------------------

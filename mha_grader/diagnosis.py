@@ -33,28 +33,39 @@ def recognise(item: str, verdicts: Sequence[Verdict], variants: Mapping[str, Any
     judged = [verdict for verdict in verdicts if verdict.steps]
 
     @functools.cache
-    def likeness(part: int, slug: str) -> int | None:
-        return compare(item, variants[slug], judged[part].steps)
+    def likeness(part: int, slug: str, kinds: bool) -> int | None:
+        return compare(item, variants[slug], judged[part].steps, kinds)
 
-    def agreement(slug: str) -> tuple[int, int]:
-        alike = [degree for part in range(len(judged)) if (degree := likeness(part, slug)) is not None]
+    def agreement(slug: str, kinds: bool) -> tuple[int, int]:
+        alike = [degree for part in range(len(judged)) if (degree := likeness(part, slug, kinds)) is not None]
         return len(alike), sum(alike)
 
     found: dict[str, str] = {}
     for part, verdict in enumerate(judged):
         if verdict.status in ("pass", "not-run"):
             continue
-        # In the first part as well: code that is wrong from the ground up fails other parts for other reasons.
-        candidates = [slug for slug in variants if None not in (likeness(0, slug), likeness(part, slug))]
-        if len(candidates) > 1:  # the first in the bank's order, if several agree equally well
-            candidates = [max(candidates, key=agreement)]
-        if candidates:
-            found[verdict.part.name] = candidates[0]
+        # Numbers in place of booleans are a mistake of their own, which may come on top of another one.
+        for kinds in (True, False):
+            # In the first part as well: code that is wrong from the ground up fails other parts for other reasons.
+            candidates = [
+                slug
+                for slug in variants
+                if None not in (likeness(0, slug, kinds), likeness(part, slug, kinds))
+            ]
+            if candidates:  # the first in the bank's order, if several agree equally well
+                found[verdict.part.name] = max(candidates, key=lambda slug: agreement(slug, kinds))
+                break
     return found
 
 
-def compare(item: str, variant: Any, steps: Sequence[Step]) -> int | None:
+def compare(item: str, variant: Any, steps: Sequence[Step], kinds: bool = True) -> int | None:
     """Whether the variant under the item's name does in every step what the record says.
+
+    Args:
+        item: the item's name.
+        variant: a wrong function or class.
+        steps: what the student's code did.
+        kinds: whether booleans and numbers are different, also where True is 1.
 
     Returns:
         None if it does not; else in how many steps it raised an error with even the same text. Errors of one
@@ -71,26 +82,31 @@ def compare(item: str, variant: Any, steps: Sequence[Step]) -> int | None:
                 return None
             same_texts += step.error.text == error.text
         else:
-            if step.error is not None or step.changed != changed or not same_value(step.value, value):
+            if step.error is not None or step.changed != changed or not same_value(step.value, value, kinds):
                 return None
             results += 1
     # Much fails with a ValueError: if nothing else is known, its text has to be the same.
     return same_texts if results or same_texts else None
 
 
-def same_value(first: Any, second: Any) -> bool:
-    """Whether two plain values are the same up to rounding; NaN is the same as NaN here."""
+def same_value(first: Any, second: Any, kinds: bool = True) -> bool:
+    """Whether two plain values are the same up to rounding; NaN is the same as NaN here.
+
+    Args:
+        first, second: the values.
+        kinds: whether an array of booleans is different from one of numbers, also where True is 1.
+    """
     if isinstance(first, tuple | list):
         return (
             isinstance(second, tuple | list)
             and len(first) == len(second)
-            and all(map(same_value, first, second))
+            and all(same_value(one, other, kinds) for one, other in zip(first, second, strict=True))
         )
     if isinstance(first, dict):
         return (
             isinstance(second, dict)
             and first.keys() == second.keys()
-            and all(same_value(value, second[key]) for key, value in first.items())
+            and all(same_value(value, second[key], kinds) for key, value in first.items())
         )
     if isinstance(first, Opaque) and isinstance(second, Opaque):
         return True  # such as a module that returns itself: the name of its class is the student's own
@@ -98,7 +114,9 @@ def same_value(first: Any, second: Any) -> bool:
     if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
         if not (isinstance(first, np.ndarray) and isinstance(second, np.ndarray)):
             return False
-        if first.shape != second.shape or (first.dtype.kind == "b") != (second.dtype.kind == "b"):
+        if first.shape != second.shape:
+            return False
+        if kinds and (first.dtype.kind == "b") != (second.dtype.kind == "b"):
             return False
         return gap(first, second) <= 1.0
     return bool(type(first) is type(second) and first == second)

@@ -93,12 +93,12 @@ def first_difference(got: Any, expected: Any, place: str = "the result") -> str 
             return f"expected an array of shape {expected.shape}, got {describe(got)}"
         if got.shape != expected.shape:
             return f"expected shape {expected.shape}, got shape {got.shape}"
-        if (got.dtype.kind == "b") != (expected.dtype.kind == "b"):
-            return f"expected dtype {expected.dtype}, got dtype {got.dtype}"
         for index in np.ndindex(expected.shape):
             if gap(got[index][None], expected[index][None]) > 1.0:
                 at = f"at index {list(index)} of {place}: " if index else ""
                 return f"{at}expected {show(expected[index])}, got {show(got[index])}"
+        if (got.dtype.kind == "b") != (expected.dtype.kind == "b"):
+            return f"expected dtype {expected.dtype}, got dtype {got.dtype}"
         return None
     same = type(got) is type(expected) and got == expected
     return None if same else f"expected {show(expected)}, got {show(got)}"

@@ -175,7 +175,7 @@ class _Grader:
         self, session: Session, cell: Cell, rebuilt: rebuild.Rebuilt, failures: dict[str, CallError | None]
     ) -> ItemRecord:
         assert cell.item is not None
-        notes = rebuilt.item_notes.get(cell.item, ())
+        notes = [*rebuilt.item_notes.get(cell.item, ()), *rebuilt.hints.get(cell.item, ())]
         return self.item(session, cell.item, rebuilt.sources[cell.item], failures[cell.item], notes)
 
     def item(

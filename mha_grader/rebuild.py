@@ -38,6 +38,7 @@ class Rebuilt:
     added: dict[str | None, list[str]] = field(default_factory=dict)  # by id of the released cell before them
     notes: list[str] = field(default_factory=list)  # for the student
     item_notes: dict[str, list[str]] = field(default_factory=dict)
+    hints: dict[str, list[str]] = field(default_factory=dict)  # of each item, about what was taken as it is
 
     @property
     def status(self) -> str:
@@ -148,9 +149,10 @@ def rebuild(assignment: Assignment, data: bytes) -> Rebuilt:
     loose: list[
         tuple[str | None, str]
     ] = []  # code cells without a place, behind the released cell before them
+    split = _split_cells(cells, places, texts)
     anchor: str | None = None
-    for cell in cells:
-        place = _place(cell, places, texts)
+    for number, cell in enumerate(cells):
+        place = None if number in split else _place(cell, places, texts)
         if place is not None:
             anchor = place.id
         if cell["cell_type"] != "code" and not (place is not None and place.kind == "solution"):
@@ -175,6 +177,27 @@ def _place(cell: dict[str, Any], places: dict[str, Cell], texts: dict[str, Cell]
     if isinstance(cell["id"], str) and cell["id"] in places and cell["cell_type"] == "code":
         return places[cell["id"]]
     return None
+
+
+def _split_cells(cells: list[dict[str, Any]], places: dict[str, Cell], texts: dict[str, Cell]) -> set[int]:
+    """Numbers of the cells that bear a solution cell's name only since it was split or copied.
+
+    Jupyter gives every piece of a split cell the metadata of the whole. If one of the cells defines the item,
+    one that does not, such as a helper function, is a cell that the student added.
+    """
+    own: dict[str, list[int]] = {}
+    for number, cell in enumerate(cells):
+        place = _place(cell, places, texts)
+        if place is not None and place.kind == "solution" and place.item is not None:
+            own.setdefault(place.item, []).append(number)
+    split: set[int] = set()
+    for item, numbers in own.items():
+        if len(numbers) > 1:
+            without = {number for number in numbers if item not in defined_names(cells[number]["source"])}
+            split |= without if len(without) < len(numbers) else set()
+    return {
+        number for number in split if cells[number]["cell_type"] == "code" and cells[number]["source"].strip()
+    }
 
 
 def _assemble(
@@ -211,7 +234,59 @@ def _assemble(
             del rebuilt.item_notes[item]
     for anchor, source in loose:
         rebuilt.added.setdefault(anchor, []).append(source)
+    _find_late(assignment, rebuilt)
     return rebuilt
+
+
+def _find_late(assignment: Assignment, rebuilt: Rebuilt) -> None:
+    """Give a hint for each item that uses what is first defined behind its check."""
+    known: set[str] = set().union(*(defined_names(source) for source in rebuilt.added.get(None, ())))
+    waiting: dict[str, set[str]] = {}  # names that an item uses and that are not known yet
+    checked: set[str] = set()
+    for cell in assignment.cells:
+        if cell.kind == "test" and cell.item is not None:
+            checked.add(cell.item)
+        elif cell.kind == "solution" and cell.item is not None:
+            source = rebuilt.sources[cell.item]
+            known |= defined_names(source) | {cell.item}
+            waiting[cell.item] = _used_names(source) - known
+        elif cell.kind in ("given", "show"):
+            known |= defined_names(cell.released)
+        for source in rebuilt.added.get(cell.id, ()):
+            names = defined_names(source) - known
+            for item in checked:
+                rebuilt.hints.setdefault(item, []).extend(
+                    f"{name} is defined only in a cell behind the check of {item}, and cells run from top to "
+                    "bottom: move that cell up"
+                    for name in sorted(names & waiting.get(item, set()))
+                )
+            known |= names
+    rebuilt.hints = {item: hints for item, hints in rebuilt.hints.items() if hints}
+
+
+def _used_names(source: str) -> set[str]:
+    """Names that a cell's text reads and does not assign anywhere."""
+    try:
+        nodes = list(ast.walk(ast.parse(source))) if len(source) <= MAX_PARSED else []
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return set()
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    read = {name.id for name in names if isinstance(name.ctx, ast.Load)}
+    arguments = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    inner = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    imported = {
+        (alias.asname or alias.name).partition(".")[0]
+        for node in nodes
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    return (
+        read
+        - {name.id for name in names if not isinstance(name.ctx, ast.Load)}
+        - arguments
+        - inner
+        - imported
+    )
 
 
 def defined_names(source: str) -> set[str]:

@@ -43,6 +43,13 @@ def test_rounding_is_no_difference_and_a_difference_is():
     assert recognise("f", [verdict("a", "fail", call([1, 2], [3.01, 4.0]))], VARIANTS) == {}
 
 
+def test_numbers_in_place_of_booleans_hide_no_other_mistake():
+    variants = {"reversed": lambda x: x < 2, "numbers": lambda x: 1 * (x > 2)}
+    hidden = verdict("a", "fail", call([1, 2, 3], [1.0, 0.0, 0.0]))
+    assert recognise("f", [hidden], variants) == {"a": "reversed"}
+    assert recognise("f", [verdict("a", "fail", call([1, 3], [0, 1]))], variants) == {"a": "numbers"}
+
+
 def test_all_calls_of_a_part_must_agree():
     calls = [call([1, 2], [3.0, 4.0]), call([5, 6], [5.0, 6.0])]
     assert recognise("f", [verdict("a", "fail", *calls)], VARIANTS) == {}

@@ -19,6 +19,13 @@ def test_the_first_difference_stands_with_its_place():
     assert text == "Try it yourself: f(np.arange(3.0))\nat index [2] of the result: expected 2, got 3"
 
 
+def test_a_wrong_number_is_told_before_a_wrong_kind():
+    expression = "f(np.arange(2.0))"
+    text = tried(expression, lambda x: np.ones(2), lambda x: x > 0)
+    assert text == f"Try it yourself: {expression}\nat index [0] of the result: expected False, got 1"
+    assert "expected dtype bool" in tried(expression, lambda x: x, lambda x: x > 0)
+
+
 def test_an_error_on_the_example_is_told_with_its_text():
     assert "ZeroDivisionError: division by zero" in tried("f(1)", lambda x: x / 0, lambda x: x)
 

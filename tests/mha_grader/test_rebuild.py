@@ -53,6 +53,29 @@ def test_of_a_copied_cell_the_last_written_one_counts(toy):
     assert rebuilt.status == "repaired"
 
 
+def test_a_helper_that_was_split_off_its_cell_is_an_added_cell(toy):
+    helper = "def twice(x):\n    return x + x"
+    cells = released(toy, double="def double(x):\n    return twice(x)")
+    cells[2:2] = [cell(helper, "double")]
+    cells[4:4] = [cell("print(double(2))", "double"), cell(" ", "double")]
+    rebuilt = rebuild.rebuild(toy, notebook(cells))
+    assert rebuilt.sources["double"] == "def double(x):\n    return twice(x)"
+    assert rebuilt.added == {"imports": [helper], "double": ["print(double(2))"]}
+    assert rebuilt.hints == {}
+
+
+def test_what_is_defined_too_late_is_told(toy):
+    helper = "def twice(x):\n    return x + x"
+    cells = released(toy, double="def double(x):\n    y = twice(x)\n    return np.abs(y) + later")
+    cells[4:4] = [cell(helper)]
+    cells += [cell("y, unused = 1, 2\nlater = 0")]
+    rebuilt = rebuild.rebuild(toy, notebook(cells))
+    assert [hint.partition(" ")[0] for hint in rebuilt.hints["double"]] == ["twice", "later"]
+    assert rebuilt.status == "graded"
+    cells[2:2] = [cell(helper), cell("later = 1")]
+    assert rebuild.rebuild(toy, notebook(cells)).hints == {}
+
+
 def test_an_answer_in_a_cell_of_its_own_is_found(toy):
     cells = [*released(toy), cell("import math\n" + DOUBLE)]
     rebuilt = rebuild.rebuild(toy, notebook(cells))
