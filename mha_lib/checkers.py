@@ -58,6 +58,11 @@ def check_attention(candidate: Callable[..., Any]) -> None:
                 K[..., -1], Q[..., -1] = 1.0, np.resize(shifts, n) * np.sqrt(d_k)
                 if mask is None and tolerance > 1e-5:
                     Q[..., :-1] *= 1000.0  # the scores of one query lie thousands apart
+                elif mask is not None and not mask[..., -1].any() and tolerance == 1e-5:
+                    K[..., -1, -1], Q[..., -1] = (
+                        25.0,
+                        np.sqrt(d_k),
+                    )  # a hidden key fits far better than the others
                 arguments: list[Any] = [Q, K, V, mask]
                 copies = deepcopy(arguments)
                 result = candidate(Q, K, V) if mask is None else candidate(Q, K, V, mask)

@@ -36,7 +36,8 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # **How it is graded.** By more tests than you see here: other sizes, other numbers, more of each contract.
 # Every item is tested in parts, and each part that passes earns its points. Any code that keeps the contract
-# is right, a loop as well as one line. Use NumPy and nothing else.
+# is right, a loop as well as one line. Where a docstring promises more than the contract, the contract counts.
+# Use NumPy and nothing else.
 #
 # | letter | meaning | letter | meaning |
 # |---|---|---|---|
@@ -436,6 +437,22 @@ def scores_far_below_zero(rng):
 
 @part(
     points=1,
+    needs="mask",
+    example="attention(np.array([[1.0]]), np.array([[0.0], [0.0], [25.0]]), np.array([[0.0], [10.0], [70.0]]), "
+    "np.array([[True, True, False]]))",
+)
+def masked_scores_far_above(rng):
+    "The weights of the kept keys sum to 1 also where a masked score lies 25 above theirs."
+    mask = some_of(rng, 5, 7)
+    mask[:, -1] = False
+    mask[:, 0] = True
+    K = rng.normal(size=(7, 1)) / 10.0
+    K[-1] = 25.0
+    expect_output(np.ones((5, 1)), K, rng.normal(size=(7, 1)), mask)
+
+
+@part(
+    points=1,
     example="attention(np.array([[100.0]]), np.array([[30.0], [29.99]]), np.array([[0.0], [10.0]]))",
 )
 def large_scores(rng):
@@ -701,17 +718,26 @@ def room_to_spare(rng):
     expect_close((mask != 0).reshape(expected.shape) * 1, expected, what="the mask")
 
 
-@part(points=1, needs="values", example="padding_mask(np.array([1, 2]), 3)")
+def mask_with_both():
+    # A mask whose only fault is where exactly it changes still has the right shape and kind.
+    mask = mask_for(np.array([7, 2, 4]), 7)
+    entries = (mask != 0).reshape(3, -1)
+    both = bool(entries[:, 0].all() and entries[0].all() and not entries[1:, -1].any())
+    expect(both, "the first token of each sequence should be kept, and the last of a short one should not")
+    return mask
+
+
+@part(points=1, example="padding_mask(np.array([1, 2]), 3)")
 def shape(rng):
     "The shape is (batch, 1, 1, max_len): it broadcasts over heads and queries."
-    shape = mask_for(lengths_for(rng, 3, 7), 7).shape
+    shape = mask_with_both().shape
     expect(shape == (3, 1, 1, 7), f"3 sequences of 7 positions should give shape (3, 1, 1, 7), not {shape}")
 
 
-@part(points=1, needs="values", example="padding_mask(np.array([1, 2]), 3)")
+@part(points=1, example="padding_mask(np.array([1, 2]), 3)")
 def boolean(rng):
     "The entries are True and False, not numbers."
-    mask = mask_for(lengths_for(rng, 3, 7), 7)
+    mask = mask_with_both()
     expect(mask.dtype.kind == "b", f"the mask should be boolean, but its dtype is {mask.dtype}")
 
 
@@ -875,7 +901,7 @@ for d_k in (4, 64, 1024):
 # %% [markdown] id="one_head_limit"
 # ## What one head cannot do
 #
-# **Book** *One head*, section *What one head cannot do*
+# **Book** *One head*, section *What one head cannot do*, and *The limit of one head*
 #
 # A query has *one* row of weights in a head. If a token needs news from two places, the head can only give it
 # a mixture of the two, and from a mixture nobody can tell the parts.
@@ -924,7 +950,7 @@ print(f"k = 4, two heads:                     {explained(4, [[0.5, 0.5, 0, 0], [
 # ## 6. `answers`: eight short questions
 #
 # **Points** {points answers} · **Difficulty** 3 of 5 · **Importance** 4 of 5 · **Minutes** 30 ·
-# **Book** *One head*, sections *Why √d_k* and *What one head cannot do*
+# **Book** *One head*, section *Why √d_k*, and *The limit of one head*
 #
 # Put your answers in place of `None`: numbers as numbers (0.5, not "1/2"; three digits are enough), choices
 # as one letter in quotation marks. Each is worth one point.
@@ -1025,7 +1051,10 @@ def expect_number(question):
 
 def expect_choice(question):
     answer = answer_to(question)
-    expect(isinstance(answer, str), f"answers[{question!r}] should be a letter in quotation marks")
+    expect(
+        isinstance(answer, str) and len(answer.strip()) == 1,
+        f"answers[{question!r}] should be one letter in quotation marks, and nothing else",
+    )
     right = answer.strip().lower() == reference.answers[question]
     expect(right, f"answers[{question!r}] is not the right choice")
 

@@ -38,6 +38,18 @@ def attention_mask_inverted(Q: Array, K: Array, V: Array, mask: Array | None = N
     return weights @ V, weights
 
 
+def attention_epsilon_in_denominator(
+    Q: Array, K: Array, V: Array, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """Wrong: masked weights are removed and the rest is renormalised, with 1e-9 added to a sum that may be less."""
+    scores = Q @ np.swapaxes(K, -2, -1) / np.sqrt(Q.shape[-1])  # (..., n, m)
+    weights = softmax(scores)  # (..., n, m)
+    if mask is not None:
+        weights = np.where(mask, weights, 0.0)
+        weights = weights / (np.sum(weights, axis=-1, keepdims=True) + 1e-9)
+    return weights @ V, weights
+
+
 def attention_mask_after_softmax(
     Q: Array, K: Array, V: Array, mask: Array | None = None
 ) -> tuple[Array, Array]:
@@ -509,11 +521,21 @@ PITFALLS = (
         },
     ),
     Pitfall(
+        slug="epsilon-in-denominator",
+        title="A small number added to the sum of the kept weights",
+        symptom="Where a masked key fits a query far better than all kept ones, the weights sum to less than 1.",
+        reason="You renormalise after the mask and add a small number to the sum, but where a masked score lies 21 "
+        "above the kept ones their weights sum to less than 1e-9, so the small number rules.",
+        fix="Mask the scores before the softmax, or divide by the sum alone.",
+        passes=("shape", "finite", "masked weights are 0", "no mask", "all-True mask"),
+        variants={"single_head.attention": attention_epsilon_in_denominator},
+    ),
+    Pitfall(
         slug="masked-scores-zero",
         title="Masked scores set to 0",
         symptom="Masked keys still get weight, often more than kept keys with a negative score.",
-        reason="Your masked scores become 0 or something tiny, such as −1e-9, but exp(0) = 1, so a masked key still "
-        "gets its share.",
+        reason="Your masked scores become 0 or something tiny, such as −1e-9, but exp(0) = 1, so a masked key "
+        "still gets its share.",
         fix="Set the masked scores to −inf, whose exponential is 0.",
         passes=("shape", "finite", "rows sum to 1", "no mask", "all-True mask"),
         variants={

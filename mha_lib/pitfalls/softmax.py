@@ -1,7 +1,7 @@
 """Mistakes in turning logits into weights.
 
 Not here, since no allowed input shows it: a small number added to the denominator (1e-9, say). After the
-largest logit was subtracted the denominator is at least 1.
+largest logit was subtracted the denominator is at least 1. (After a mask it may be tiny: see `mask`.)
 """
 
 import numpy as np

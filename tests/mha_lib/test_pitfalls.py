@@ -72,6 +72,14 @@ def low_row():
     return Q, K, V, mask
 
 
+def hidden_key_far_above():
+    """The last key, which the mask hides, has scores of 25; those of the others are near 0."""
+    Q, K, V, mask = attention_inputs(leading=(2,))
+    Q[..., 0], K[..., 0] = 2.0, 0.0  # √d_k = 2
+    K[:, -1] = [25.0, 0.0, 0.0, 0.0]
+    return Q, K, V, mask
+
+
 def large_scores(*leading):
     Q, K, V, _ = attention_inputs(leading)
     return 60 * Q, 60 * K, V
@@ -101,6 +109,7 @@ CASES = {
         without_mask(*attention_inputs(leading=(3,), n=5, m=5)),
         without_mask(*attention_inputs(leading=(), n=7, m=5)),
         low_row(),
+        hidden_key_far_above(),
         large_scores(),
         large_scores(3),
     ],

@@ -66,10 +66,10 @@ def test_a_mistake_costs_only_the_parts_about_it(single_head, item, slug, parts)
     assert lost_by(grade(single_head, item, wrong)) == parts
 
 
-def test_a_head_that_handles_no_mask_still_earns_half(single_head):
+def test_a_head_that_handles_no_mask_still_earns_nearly_half(single_head):
     wrong = pitfalls.variants("single_head", "attention")["mask-no-effect"]
     row = grade(single_head, "attention", wrong)
-    assert row.score == row.max_score / 2
+    assert 0.4 * row.max_score < row.score <= 0.5 * row.max_score
 
 
 def test_padding_between_tokens_is_tested_by_itself(single_head):
