@@ -701,7 +701,10 @@ def expect_number(question):
 
 def expect_choice(question):
     answer = answer_to(question)
-    expect(isinstance(answer, str), f"answers[{question!r}] should be a letter in quotation marks")
+    expect(
+        isinstance(answer, str) and len(answer.strip()) == 1,
+        f"answers[{question!r}] should be one letter in quotation marks, and nothing else",
+    )
     right = answer.strip().lower() == reference.answers[question]
     expect(right, f"answers[{question!r}] is not the right choice")
 
