@@ -38,7 +38,9 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # **How it is graded.** What you mend is tested like the function itself in the assignments before. Your checks
 # are handed functions that they can call and not look into: right ones, in many styles, which they must accept,
-# and known mistakes, which they should catch. Each mistake that is caught earns points. Use NumPy and nothing else.
+# and known mistakes, which they should catch. Each mistake that is caught earns points, but only if your check
+# accepts every right function: one that rejects a right one proves nothing about the others. Use NumPy and
+# nothing else.
 #
 # The words are those of the assignments before. `batch` sequences have `n` queries and `m` keys; a head is `d_k`
 # wide, its values `d_v`, the layer `d_model`. Masks are boolean, `True` = may attend. A function never changes
@@ -197,7 +199,7 @@ def mended(rng):
 from mha_lib.pitfalls.heads import split_heads_without_transpose as broken_split
 
 # %% [markdown] id="repaired_split_contract"
-# **Contract** of `repaired_split(x, num_heads)`: that of `split_heads` in *Multi-head attention*.
+# **Contract** of `repaired_split(x, num_heads)`: that of `split_heads` in *Several heads*.
 #
 # * `x` is `(batch, n, d_model)`; the result is `(batch, heads, n, d_k)` with d_k = d_model / heads.
 # * Head i holds the features `i*d_k … (i+1)*d_k - 1` of every token.
@@ -250,7 +252,7 @@ def mended(rng):
 from mha_lib.pitfalls.heads import combine_heads_without_transpose as broken_merge
 
 # %% [markdown] id="repaired_merge_contract"
-# **Contract** of `repaired_merge(x)`: that of `combine_heads` in *Multi-head attention*.
+# **Contract** of `repaired_merge(x)`: that of `combine_heads` in *Several heads*.
 #
 # * `x` is `(batch, heads, n, d_k)`; the result is `(batch, n, heads * d_k)`.
 # * The features of head i stand at `i*d_k … (i+1)*d_k - 1` of every token.
@@ -346,8 +348,9 @@ def mended(rng):
 #
 # Eight functions, each wrong in one way. Read them, run them, and name the mistake of each. `case_a` to `case_c`
 # should be `attention`, `case_d` should be `causal_mask`, `case_e` `decoder_mask`, `case_f` `softmax`, and
-# `case_g` and `case_h` `multi_head_attention`; these two call your own `repaired_scale` and `repaired_split`, under
-# the names `attention` and `split_heads`. The names of all mistakes to choose from stand below the cases.
+# `case_g` and `case_h` `multi_head_attention`. The cases e, g and h call your own `repaired_causal`,
+# `repaired_scale` and `repaired_split`, under the names `causal_mask`, `attention` and `split_heads`. The names of
+# all mistakes to choose from stand below the cases.
 
 # %% role="given" id="case_a"
 from mha_lib.pitfalls.scale import attention_scale_by_dk as case_a
@@ -368,7 +371,7 @@ from mha_lib.pitfalls.mask import decoder_mask_or_combined as case_e
 from mha_lib.pitfalls.softmax import softmax_global_max_subtraction as case_f
 
 # %% role="given" id="own_pieces"
-attention, split_heads = repaired_scale, repaired_split
+attention, split_heads, causal_mask = repaired_scale, repaired_split, repaired_causal
 
 # %% role="given" id="given_for_one_head"
 from mha_lib.pitfalls.derived import for_one_head
@@ -423,9 +426,30 @@ diagnosis = {
 ### END SOLUTION
 
 # %% role="test" item="diagnosis"
+CHOICES = """
+causal-hides-self
+causal-sees-next
+global-max-subtraction
+heads-summed
+input-sliced-per-head
+mask-added-as-0-1
+mask-inverted
+masks-or-combined
+no-max-subtraction
+no-scale
+scale-by-dk
+shared-projection
+softmax-over-queries
+softmax-whole-matrix
+""".split()
 for letter in "abcdefgh":
     named = diagnosis.get(letter) if isinstance(diagnosis, dict) else None
-    print("ok  " if isinstance(named, str) else "open", f"case {letter}:", named)
+    if named is None:
+        print(f"todo case {letter}: no name yet")
+    elif named in CHOICES:
+        print(f"ok   case {letter}: one of the names")
+    else:
+        print(f"no   case {letter}: {named!r} is not one of the names")
 ### BEGIN HIDDEN TESTS
 
 
@@ -606,7 +630,8 @@ parts = checker_parts(check_split_heads, "multi_head.split_heads", right=1, each
 #   `i*d_k … (i+1)*d_k - 1` of the projections, the heads are laid side by side and multiplied by `W_O`. It returns
 #   the output `(batch, n, d_model)` alone.
 # * The mask is boolean, `(n, n)` or `(batch, 1, n, n)`, `True` = may attend; every query has at least one key.
-# * If it is right, return `None`; if it is wrong, raise an error. Accept every right way of writing it.
+# * If it is right, return `None`; if it is wrong, raise an error. Accept every right way of writing it: what
+#   item 7 says of tolerances, of dtypes and of the scores holds here as well, in every head.
 # * Call it only with what its contract allows; `num_heads` divides d_model.
 #
 # **Worked example.** See item 7.
@@ -638,5 +663,5 @@ parts = checker_parts(check_multi_head_attention, "multi_head.multi_head_attenti
 # %% [markdown] id="end"
 # ## Before you hand in
 #
-# Restart the kernel and run all cells: *Kernel*, then *Restart Kernel and Run All Cells*. What the checks print
-# then is what counts.
+# Choose *Restart kernel and run all cells*, look through the checks once more, save, and hand in this one
+# file. Keep its name.
