@@ -26,7 +26,9 @@ def test_the_kit_holds_each_assignment_with_its_helpers_and_the_set_up(kit):
     files = {path.relative_to(kit).as_posix() for path in kit.rglob("*") if path.is_file()}
     wanted = {"README.md", "requirements.txt", "environment.yml"}
     for name in names:
-        wanted |= {f"{name}/{name}.ipynb", f"{name}/checks.py"}
+        beside = (ROOT / "exercises" / name).iterdir()
+        wanted |= {f"{name}/{path.name}" for path in beside if path.is_file()}
+        assert {f"{name}/{name}.ipynb", f"{name}/checks.py"} <= wanted
     assert files == wanted
 
 
