@@ -150,9 +150,18 @@ def rebuild(assignment: Assignment, data: bytes) -> Rebuilt:
         tuple[str | None, str]
     ] = []  # code cells without a place, behind the released cell before them
     split = _split_cells(cells, places, texts)
+    present = {place.id for cell in cells if (place := _place(cell, places, texts)) is not None}
+    # A given cell that was changed, and that only the names it defines still tell: it keeps its place.
+    changed = {
+        frozenset(names): cell
+        for cell in assignment.cells
+        if cell.kind == "given" and cell.id not in present and (names := defined_names(cell.released))
+    }
     anchor: str | None = None
     for number, cell in enumerate(cells):
         place = None if number in split else _place(cell, places, texts)
+        if place is None and number not in split and cell["cell_type"] == "code":
+            place = changed.pop(frozenset(defined_names(cell["source"])), None)
         if place is not None:
             anchor = place.id
         if cell["cell_type"] != "code" and not (place is not None and place.kind == "solution"):

@@ -1,10 +1,12 @@
 """Whatever is handed in, the right sources are found in it, or a named status comes back."""
 
+import dataclasses
 import json
 
 import pytest
 
 from mha_grader import rebuild
+from mha_grader.assignment import Cell
 from mha_grader.rebuild import Unusable
 
 DOUBLE = "def double(x):\n    return x + x"
@@ -62,6 +64,17 @@ def test_a_helper_that_was_split_off_its_cell_is_an_added_cell(toy):
     assert rebuilt.sources["double"] == "def double(x):\n    return twice(x)"
     assert rebuilt.added == {"imports": [helper], "double": ["print(double(2))"]}
     assert rebuilt.hints == {}
+
+
+def test_a_given_cell_that_was_changed_keeps_its_place_without_metadata(toy):
+    given = Cell("given_half", "given", "def third(x):\n    return x / 2", "def third(x):\n    return x / 2")
+    other = dataclasses.replace(toy, cells=(*toy.cells[:2], given, *toy.cells[2:]))
+    mended = "def third(x):\n    return x / 3"
+    cells = [cell(c.released, None, "markdown" if c.kind == "markdown" else "code") for c in other.cells]
+    cells[2]["source"] = mended
+    assert rebuild.rebuild(other, notebook(cells)).added == {"given_half": [mended]}
+    cells[2:2] = [cell(given.released)]
+    assert rebuild.rebuild(other, notebook(cells)).added == {"given_half": [mended]}
 
 
 def test_what_is_defined_too_late_is_told(toy):
