@@ -19,9 +19,9 @@ of an earlier assignment comes along. `import X as Y` brings X in under the name
 dict of answers) is written out: first what the student starts from, then the solution between unindented
 markers.
 
-A test cell with `borrow="single_head.attention" share=0.25` has a short hidden block of its own. Behind it
-come the hidden tests of that item of that assignment, made to be about this cell's item; they rest on its first part, and
-their points are multiplied by `share`.
+A test cell with `borrow="single_head.attention" share=0.25` has a short hidden block of its own. Behind it come
+the hidden tests of that item of that assignment, made to be about this cell's item; they rest on the block's
+first part, and their points are multiplied by `share`.
 
 `python -m mha_grader.authoring` makes from each source the instructor's notebook, in
 `solutions/<assignment>/`, and the student's, in `exercises/<assignment>/`; with `--check` it only tells whether

@@ -426,22 +426,22 @@ diagnosis = {
 ### END SOLUTION
 
 # %% role="test" item="diagnosis"
-CHOICES = """
-causal-hides-self
-causal-sees-next
-global-max-subtraction
-heads-summed
-input-sliced-per-head
-mask-added-as-0-1
-mask-inverted
-masks-or-combined
-no-max-subtraction
-no-scale
-scale-by-dk
-shared-projection
-softmax-over-queries
-softmax-whole-matrix
-""".split()
+CHOICES = [
+    "causal-hides-self",
+    "causal-sees-next",
+    "global-max-subtraction",
+    "heads-summed",
+    "input-sliced-per-head",
+    "mask-added-as-0-1",
+    "mask-inverted",
+    "masks-or-combined",
+    "no-max-subtraction",
+    "no-scale",
+    "scale-by-dk",
+    "shared-projection",
+    "softmax-over-queries",
+    "softmax-whole-matrix",
+]
 for letter in "abcdefgh":
     named = diagnosis.get(letter) if isinstance(diagnosis, dict) else None
     if named is None:

@@ -84,7 +84,7 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *args):
         pass
 
-    def do_GET(self):  # noqa: N802 - the base class's name
+    def do_GET(self):
         if self.path == "/favicon.ico":  # a browser asks for it by itself, on the redirecting start page
             self.send_response(204)
             self.end_headers()
