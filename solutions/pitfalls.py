@@ -457,7 +457,8 @@ def expect_case(letter):
     expect(isinstance(diagnosis, dict), "diagnosis should be a dict")
     answer = diagnosis.get(letter)
     expect(isinstance(answer, str), f"diagnosis[{letter!r}] should be one of the names, in quotation marks")
-    expect(answer.strip().lower() == reference.diagnosis[letter], f"case {letter} has another mistake")
+    slug = answer.strip().lower().replace("_", "-")
+    expect(slug == reference.diagnosis[letter], f"case {letter} has another mistake")
 
 
 @part(points=1)
