@@ -44,6 +44,13 @@ def test_no_page_scrolls_sideways_on_a_small_screen(page, addresses, name):
 
 
 @pytest.mark.parametrize("name", toc_pages())
+def test_a_table_is_a_table_and_not_a_row_of_bars(page, addresses, name):
+    page.goto(f"{addresses['file']}/{name}.html")
+    texts = page.locator("article p").all_inner_texts()
+    assert [text for text in texts if text.startswith("|") or "|—|" in text] == []
+
+
+@pytest.mark.parametrize("name", toc_pages())
 def test_every_figure_says_in_words_what_it_shows(page, addresses, name):
     page.goto(f"{addresses['file']}/{name}.html")
     texts = page.locator("article .cell_output img").evaluate_all("images => images.map(i => i.alt)")
