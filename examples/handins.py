@@ -310,6 +310,7 @@ HANDINS: Mapping[str, Mapping[str, HandIn]] = {
                     "mask for all queries",
                     "masked weights",
                     "scores far below zero",
+                    "masked scores far above",
                     "what is masked does not matter",
                     "inputs unchanged",
                 )
