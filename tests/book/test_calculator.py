@@ -1,0 +1,132 @@
+"""The head calculator of *Several heads* says what `mha_lib` says."""
+
+import re
+
+import pytest
+
+from mha_lib.counting import attention_flops, count_parameters
+from mha_lib.heads import head_dim
+from mha_lib.kv_cache import kv_cache_bytes
+
+PAGE = "book/several_heads.html"
+FIELDS = ["hc-d-model", "hc-heads", "hc-kv-heads", "hc-n"]
+
+
+def type_in(page, *values):
+    """Fill the fields from the first one on with the keyboard alone."""
+    page.locator("#hc-d-model").focus()
+    for field, value in zip(FIELDS, values, strict=False):
+        assert page.evaluate("document.activeElement.id") == field
+        page.keyboard.press("Control+A")
+        page.keyboard.type(str(value)) if value != "" else page.keyboard.press("Delete")
+        page.keyboard.press("Tab")
+
+
+def shown(page, name):
+    """The whole number in a cell of the results."""
+    return int(re.match(r"[\d,]+", page.locator(f"#hc-{name}").inner_text())[0].replace(",", ""))
+
+
+@pytest.fixture
+def calculator(page, addresses):
+    page.goto(f"{addresses['file']}/{PAGE}")
+    yield page
+    assert page.troubles == []
+
+
+@pytest.mark.parametrize("num_bytes", [4, 2, 1])
+@pytest.mark.parametrize(
+    ("d_model", "heads", "kv_heads", "n"),
+    [(768, 12, "", 512), (8192, 64, 8, 4096), (12, 3, 1, 5), (6, 1, 1, 1), (16384, 128, 8, 3_000_001)],
+)
+def test_it_agrees_with_the_functions(calculator, d_model, heads, kv_heads, n, num_bytes):
+    type_in(calculator, d_model, heads, kv_heads, n)
+    calculator.keyboard.type(str(num_bytes))  # Tab has led to the choice of bytes
+    kv_heads = kv_heads or heads
+    parameters = count_parameters(d_model, heads, kv_heads)
+    saved = count_parameters(d_model, heads) - parameters  # of weights that would all meet n tokens
+    assert shown(calculator, "d-k") == head_dim(d_model, heads)
+    assert shown(calculator, "parameters") == parameters
+    assert shown(calculator, "flops") == attention_flops(n, d_model) - 2 * n * saved
+    assert shown(calculator, "scores") == heads * n * n * num_bytes
+    cache = kv_cache_bytes(1, n, 1, kv_heads, d_model // heads, num_bytes)
+    assert shown(calculator, "cache") == cache
+
+
+@pytest.mark.parametrize(("d_model", "heads"), [(7, 2), (100, 7), (3, 5)])
+def test_widths_that_do_not_divide_give_the_functions_error(calculator, d_model, heads):
+    type_in(calculator, d_model, heads)
+    with pytest.raises(ValueError) as error:
+        head_dim(d_model, heads)
+    message = calculator.locator("#hc-message")
+    assert message.inner_text() == str(error.value)
+    assert message.get_attribute("aria-live") == "polite"
+    assert calculator.locator("#hc-heads").get_attribute("aria-invalid") == "true"
+    assert calculator.locator("#hc-parameters").inner_text() == "–"
+
+
+def test_after_an_error_it_goes_on(calculator):
+    type_in(calculator, 7, 2)
+    type_in(calculator, 768, 12)
+    assert "Each head is 64 wide" in calculator.locator("#hc-message").inner_text()
+    assert calculator.locator("[aria-invalid=true]").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ((768, 12, 5), "num_heads=12 cannot share num_kv_heads=5: 12 / 5 = 2.4"),
+        ((0, 12), "d_model must be a whole number"),
+        ((768, "-12"), "The number of heads must be a whole number"),
+        ((768, 12, 4, "1.5"), "n must be a whole number"),
+        ((768, 12, 4, ""), "n must be a whole number"),
+    ],
+)
+def test_what_cannot_be_is_said(calculator, values, said):
+    type_in(calculator, *values)
+    assert said in calculator.locator("#hc-message").inner_text()
+    assert (
+        calculator.locator("[aria-invalid=true]").get_attribute("id")
+        == FIELDS[len(values) - 1 if values[0] else 0]
+    )
+
+
+def test_enter_does_not_leave_the_page(calculator):
+    type_in(calculator, 768)
+    calculator.locator("#hc-n").press("Enter")
+    assert calculator.url.endswith(PAGE)
+
+
+def test_every_field_has_a_label_that_a_screen_reader_finds(calculator):
+    for label, field in [
+        ("Width of the model, d_model", "hc-d-model"),
+        ("Heads", "hc-heads"),
+        ("Heads for keys and values (empty: as many)", "hc-kv-heads"),
+        ("Tokens, n", "hc-n"),
+        ("Bytes per value", "hc-bytes"),
+    ]:
+        assert calculator.get_by_label(label, exact=True).get_attribute("id") == field
+
+
+def test_large_results_fit_a_small_screen(calculator):
+    calculator.set_viewport_size({"width": 360, "height": 800})
+    type_in(calculator, 999_999_998, 2, "", 999_999_999)
+    assert calculator.evaluate("document.scrollingElement.scrollWidth") <= 360
+    form = calculator.locator("#head-calculator")
+    assert form.evaluate("form => form.scrollWidth <= form.clientWidth")
+
+
+def test_only_the_page_that_shows_it_loads_it(page, addresses):
+    for name, loads in [("several_heads", True), ("one_head", False)]:
+        page.requests.clear()
+        page.goto(f"{addresses['http']}/book/{name}.html")
+        assert any("calculator.js" in url for url in page.requests) is loads
+
+
+def test_without_scripts_the_page_says_where_the_example_is(chromium, addresses):
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{addresses['file']}/{PAGE}")
+    assert page.get_by_text("The calculator needs JavaScript").is_visible()
+    assert not page.locator("#head-calculator").is_visible()
+    context.close()
