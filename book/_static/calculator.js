@@ -38,12 +38,15 @@
     }
     const dK = d / heads;
     const parameters = 2n * d * d + 2n * d * kv * dK;
+    const projections = 2n * n * parameters;
+    const mixing = 4n * n * n * d;
     return {
       "d-k": grouped(dK),
       parameters: operations(parameters),
-      flops: operations(2n * n * parameters + 4n * n * n * d),
+      flops: operations(projections + mixing),
       scores: bytes(heads * n * n * width),
       cache: bytes(2n * n * kv * dK * width),
+      share: Math.round((100 * Number(mixing)) / Number(projections + mixing)),
     };
   }
 
@@ -52,7 +55,8 @@
     let found = {}, fault = null, message;
     try {
       found = costs();
-      message = `Each head is ${found["d-k"]} wide. Parameters: ${found.parameters}. Operations: ${found.flops}.`;
+      message = `Each head is ${found["d-k"]} wide. There are ${found.parameters.split(" ")[0]} parameters. `
+        + `Scores and mixing are ${found.share} % of the operations.`;
     } catch (error) {
       if (!error.fault) throw error;
       ({ fault, text: message } = error);
@@ -69,5 +73,6 @@
   form.addEventListener("input", update);
   form.addEventListener("submit", (event) => event.preventDefault());
   form.hidden = false;
+  element("missing").hidden = true;
   update();
 })();

@@ -9,6 +9,7 @@ from mha_lib.heads import head_dim
 from mha_lib.kv_cache import kv_cache_bytes
 
 PAGE = "book/several_heads.html"
+MESSAGE = "#hc-message"
 FIELDS = ["hc-d-model", "hc-heads", "hc-kv-heads", "hc-n"]
 
 
@@ -49,6 +50,10 @@ def test_it_agrees_with_the_functions(calculator, d_model, heads, kv_heads, n, n
     assert shown(calculator, "parameters") == parameters
     assert shown(calculator, "flops") == attention_flops(n, d_model) - 2 * n * saved
     assert shown(calculator, "scores") == heads * n * n * num_bytes
+    share = 100 * n / (n + parameters / (2 * d_model))  # of 4 n² d_model in the operations
+    assert (
+        f"Scores and mixing are {share:.0f} % of the operations" in calculator.locator(MESSAGE).inner_text()
+    )
     cache = kv_cache_bytes(1, n, 1, kv_heads, d_model // heads, num_bytes)
     assert shown(calculator, "cache") == cache
 
@@ -58,7 +63,7 @@ def test_widths_that_do_not_divide_give_the_functions_error(calculator, d_model,
     type_in(calculator, d_model, heads)
     with pytest.raises(ValueError) as error:
         head_dim(d_model, heads)
-    message = calculator.locator("#hc-message")
+    message = calculator.locator(MESSAGE)
     assert message.inner_text() == str(error.value)
     assert message.get_attribute("aria-live") == "polite"
     assert calculator.locator("#hc-heads").get_attribute("aria-invalid") == "true"
@@ -68,7 +73,7 @@ def test_widths_that_do_not_divide_give_the_functions_error(calculator, d_model,
 def test_after_an_error_it_goes_on(calculator):
     type_in(calculator, 7, 2)
     type_in(calculator, 768, 12)
-    assert "Each head is 64 wide" in calculator.locator("#hc-message").inner_text()
+    assert "Each head is 64 wide" in calculator.locator(MESSAGE).inner_text()
     assert calculator.locator("[aria-invalid=true]").count() == 0
 
 
@@ -84,7 +89,7 @@ def test_after_an_error_it_goes_on(calculator):
 )
 def test_what_cannot_be_is_said(calculator, values, said):
     type_in(calculator, *values)
-    assert said in calculator.locator("#hc-message").inner_text()
+    assert said in calculator.locator(MESSAGE).inner_text()
     assert (
         calculator.locator("[aria-invalid=true]").get_attribute("id")
         == FIELDS[len(values) - 1 if values[0] else 0]
@@ -101,7 +106,7 @@ def test_every_field_has_a_label_that_a_screen_reader_finds(calculator):
     for label, field in [
         ("Width of the model, d_model", "hc-d-model"),
         ("Heads", "hc-heads"),
-        ("Heads for keys and values (empty: as many)", "hc-kv-heads"),
+        ("Heads for keys and values (empty: the same number)", "hc-kv-heads"),
         ("Tokens, n", "hc-n"),
         ("Bytes per value", "hc-bytes"),
     ]:
