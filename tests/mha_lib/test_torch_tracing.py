@@ -6,7 +6,7 @@ from torch.nn import functional as F  # noqa: N812 - the name that the field use
 
 from mha_lib.counting import attention_flops
 from mha_lib.torch_attention import CausalSelfAttention
-from mha_lib.tracing import count_operations, peak_memory
+from mha_lib.torch_tracing import count_operations, peak_memory
 
 
 @pytest.fixture(autouse=True)
