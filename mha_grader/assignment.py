@@ -7,6 +7,7 @@ released one in `exercises/`, which students were given.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib
 import json
 import os
@@ -73,6 +74,17 @@ class Assignment:
             if cell.kind == kind and cell.item == item:
                 return cell
         raise CourseError(f"assignment {self.name!r} has no item {item!r}; it has {', '.join(self.items)}")
+
+    def tests_digest(self, item: str) -> str:
+        """Stands for all that an item's verdict depends on, beside the hand-in and the grader itself.
+
+        Those are its hidden test, the given cells and the reference up to it, and the files beside the notebook.
+        """
+        test = self.cell("test", item)
+        before = self.cells[: self.cells.index(test)]
+        parts = [cell.source for cell in before if cell.kind in ("given", "solution")]
+        files = [path.read_text("utf-8") for path in sorted(self.files.glob("*.py"))]
+        return hashlib.sha256(repr([parts, files, test.hidden]).encode()).hexdigest()
 
     @cached_property
     def reference(self) -> types.SimpleNamespace:

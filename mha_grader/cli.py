@@ -13,15 +13,23 @@ from typing import Any
 
 from rich.console import Console
 from rich.padding import Padding
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
 from mha_grader import assignment as assignments
-from mha_grader import export, feedback, gradebook, grading, schedule, store
+from mha_grader import changes, export, feedback, gradebook, grading, schedule, store
 from mha_grader.assignment import CourseError
 from mha_grader.course import Course
-from mha_grader.records import ItemRecord, PartRecord, SubmissionRecord
+from mha_grader.records import ItemRecord, PartRecord, SubmissionRecord, to_json
 from mha_grader.runner import clean
 from mha_grader.sandbox import SandboxUnavailable, probe
 
@@ -39,7 +47,11 @@ Test a piece of code without a notebook (it defines one item, see the assignment
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit code: 0 done, 1 the machine or the course is not ready, 2 wrong usage."""
+    """Run the command; returns the exit code.
+
+    0: done. 1: the machine or the course is not ready. 2: wrong usage. 3: some hand-ins could not be graded, all
+    others are.
+    """
     arguments = _parser().parse_args(argv)
     try:
         result: int = arguments.run(arguments)
@@ -68,6 +80,20 @@ def _parser() -> argparse.ArgumentParser:
         "--submitted", type=Path, metavar="DIR", help="where the hand-ins lie (default: submitted/)"
     )
     grade.add_argument("--force", action="store_true", help="run unchanged hand-ins again")
+    grade.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="of a Dask cluster whose workers see the same files, for instance tcp://host:8786 (default: the cores "
+        "of this machine)",
+    )
+    grade.add_argument(
+        "--workers", type=int, metavar="N", help="processes on this machine (default: its cores)"
+    )
+    shown = grade.add_mutually_exclusive_group()
+    shown.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    shown.add_argument(
+        "--json", action="store_true", help="print one JSON object a hand-in instead of a table"
+    )
     grade.set_defaults(run=_grade)
 
     page = commands.add_parser(
@@ -87,6 +113,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     table.add_argument("assignment", metavar="ASSIGNMENT", help="its name, for instance single_head")
     table.set_defaults(run=_export)
+
+    log = commands.add_parser(
+        "log",
+        help="tell an instructor all that is known about one hand-in",
+        description="Print what was found in one hand-in: its status, notes, every part's verdict, lines that a "
+        "person should look at, scores that people changed, and what happened in the sandbox. For an appeal run "
+        "`mha-grade grade ASSIGNMENT --student ID --force` before.",
+    )
+    log.add_argument("assignment", metavar="ASSIGNMENT", help="its name, for instance single_head")
+    log.add_argument("student", metavar="ID", help="the student")
+    log.set_defaults(run=_log)
 
     attempt = commands.add_parser(
         "try",
@@ -117,12 +154,24 @@ def _grade(arguments: argparse.Namespace) -> int:
     students = _students(submitted, arguments.assignment, arguments.student)
     probe()
     gradebook.check(gradebook.course_directory(course).db_url, assignment)
-    records = _grade_all(course, assignment, submitted, students, arguments.force)
+    before = store.load_all(course.grades(assignment.name))
+    records, failed = _grade_all(course, assignment, submitted, students, arguments)
     try:
         gradebook.enter(course, assignment, submitted, records, force=arguments.force)
     finally:
-        _print_scores(records)
-    return 0
+        if arguments.json:
+            for student, record in records.items():
+                print(json.dumps({"student": student, **to_json(record)}, ensure_ascii=False))
+        elif not arguments.quiet and records:
+            _print_scores(records)
+        if not arguments.json and not arguments.quiet:
+            for line in changes.report(before, records):
+                print(clean(line, 1000))
+    for student, why in failed.items():
+        print(f"mha-grade: {clean(student)} could not be graded: {why}", file=sys.stderr)
+    if failed and isinstance(next(iter(failed.values())), SandboxUnavailable) and not records:
+        return 1
+    return 3 if failed else 0
 
 
 def _students(submitted: Path, assignment: str, only: str | None) -> list[str]:
@@ -147,19 +196,38 @@ def _students(submitted: Path, assignment: str, only: str | None) -> list[str]:
 
 
 def _grade_all(
-    course: Course, assignment: assignments.Assignment, submitted: Path, students: list[str], force: bool
-) -> dict[str, SubmissionRecord]:
-    console = Console(stderr=True)
+    course: Course,
+    assignment: assignments.Assignment,
+    submitted: Path,
+    students: list[str],
+    arguments: argparse.Namespace,
+) -> tuple[dict[str, SubmissionRecord], dict[str, BaseException]]:
+    """The records by student, and why the others have none."""
+    console = Console(stderr=True, quiet=arguments.quiet)
     folders = [submitted / student / assignment.name for student in students]
-    task = functools.partial(_run_grade, course, assignment.name, force)
+    task = functools.partial(_run_grade, course, assignment.name, arguments.force)
     records: dict[str, SubmissionRecord] = {}
-    columns = (TextColumn("grading"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    failed: dict[str, BaseException] = {}
+    columns = (TextColumn("grading"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         bar = progress.add_task("", total=len(students))
-        for index, record in schedule.run_all(task, folders):
-            records[students[index]] = record
+        for index, result in schedule.run_all(
+            task, folders, scheduler=arguments.scheduler, workers=arguments.workers
+        ):
+            if isinstance(result, schedule.Failed):
+                failed[students[index]] = result.error
+            else:
+                records[students[index]] = result
             progress.advance(bar)
-    return dict(sorted(records.items()))
+    return dict(sorted(records.items())), dict(sorted(failed.items()))
+
+
+class _Rate(ProgressColumn):
+    """Hand-ins a minute."""
+
+    def render(self, task: Task) -> Text:
+        """The rate so far, once there is one."""
+        return Text(f"{60 * task.speed:.0f} a minute" if task.speed else "")
 
 
 def _run_grade(course: Course, name: str, force: bool, folder: Path) -> SubmissionRecord:
@@ -222,6 +290,36 @@ def _graded(course: Course, assignment: str, only: str | None) -> dict[str, Subm
     return records
 
 
+# --- log ---------------------------------------------------------------------------------------------------
+
+
+def _log(arguments: argparse.Namespace) -> int:
+    course = Course.find(arguments.course)
+    record = _graded(course, arguments.assignment, arguments.student)[arguments.student]
+    entry = gradebook.read(course, arguments.assignment, arguments.student).get(arguments.student)
+    print(f"{clean(arguments.student)}: {record.assignment} {record.version}, {record.status}")
+    print(f"{record.score:g} of {record.max_score:g} points; sha256 {record.submission or 'none'}")
+    for note in record.notes:
+        print(f"note: {clean(note)}")
+    for item in record.items:
+        by_hand = (
+            ""
+            if entry is None or item.item not in entry.by_hand
+            else f", {entry.by_hand[item.item]:g} by hand"
+        )
+        print(f"\n{item.item}: {item.score:g} of {item.max_score:g}{by_hand}")
+        for kind, lines in (("look at", item.flags), ("note", item.notes)):
+            for line in lines:
+                print(f"  {kind}: {clean(line)}")
+        for part in item.parts:
+            slug = f" [{part.pitfall}]" if part.pitfall else ""
+            print(f"  {part.status:8} {part.points:g}/{part.max_points:g} {part.name}{slug}")
+    print("\nin the sandbox:")
+    for line in record.log:
+        print(f"  {clean(line, 1000)}")
+    return 0
+
+
 # --- try --------------------------------------------------------------------------------------------------
 
 
@@ -240,7 +338,11 @@ def _try(arguments: argparse.Namespace) -> int:
     sources = [_read_source(path) for path in arguments.files]
     probe()
     tasks = [_TryTask(course, assignment.name, arguments.item, source) for source in sources]
-    results: dict[int, ItemRecord] = dict(schedule.run_all(_run_try, tasks))
+    results: dict[int, ItemRecord] = {}
+    for index, result in schedule.run_all(_run_try, tasks):
+        if isinstance(result, schedule.Failed):
+            raise result.error
+        results[index] = result
     for index, path in enumerate(arguments.files):
         if arguments.json:
             print(json.dumps(_as_json(path, assignment.name, results[index]), ensure_ascii=False))

@@ -18,6 +18,9 @@ from typing import Any
 from mha_grader.assignment import Assignment, CourseError
 from mha_grader.course import Course
 from mha_grader.records import ItemRecord, SubmissionRecord
+from mha_grader.store import write_whole
+
+AT_ONCE = 20  # hand-ins that are entered before it is written down that they are
 
 
 @dataclass(frozen=True)
@@ -129,8 +132,11 @@ def enter(
         or student not in due
         or not (autograded / student / assignment.name).exists()
     ]
-    _run_nbgrader(course, coursedir, students)
-    log.write_text(json.dumps(entered | keys))
+    for start in range(0, len(students), AT_ONCE):
+        some = students[start : start + AT_ONCE]
+        _run_nbgrader(course, coursedir, some)
+        entered |= {student: keys[student] for student in some}
+        write_whole(log, json.dumps(entered))
 
 
 def _due_dates(db_url: str, assignment: str) -> dict[str | None, Any]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mha_grader import diagnosis, rebuild, store
+from mha_grader import diagnosis, policy, rebuild, store
 from mha_grader.assignment import Assignment, Cell
 from mha_grader.course import Course
 from mha_grader.explain import Example, explain
@@ -40,13 +40,17 @@ class Settings:
         return Session(assignment.files, self.limits, self.budget, self.course)
 
 
-def grade_submission(assignment: Assignment, settings: Settings, data: bytes) -> SubmissionRecord:
+def grade_submission(
+    assignment: Assignment, settings: Settings, data: bytes, old: SubmissionRecord | None = None
+) -> SubmissionRecord:
     """Grade the bytes of one hand-in. Whatever they are, the result is a record.
 
     Args:
         assignment: the assignment that it was handed in for.
         settings: the course's secret and limits.
         data: the file's content.
+        old: what came of the same bytes under another version of the assignment; items whose tests have not
+            changed since keep their verdict.
 
     Raises:
         SandboxUnavailable: if this machine cannot run students' code safely.
@@ -55,7 +59,7 @@ def grade_submission(assignment: Assignment, settings: Settings, data: bytes) ->
         rebuilt = rebuild.rebuild(assignment, data)
     except rebuild.Unusable as unusable:
         return unusable_record(assignment, unusable, data)
-    grader = _Grader(assignment, settings)
+    grader = _Grader(assignment, settings, old)
     with settings.session(assignment) as session:
         items = grader.run(session, rebuilt)
         log = tuple(session.log)
@@ -81,7 +85,7 @@ def grade_student(
     """Grade the notebook in `<student>/<assignment>/` and store the record.
 
     If the same bytes were graded before by the same version of the assignment, the stored record is returned
-    as it is, unless `force` is set.
+    as it is; if by another version, only items whose tests have changed are tested. With `force` all are.
 
     Raises:
         SandboxUnavailable: if this machine cannot run students' code safely.
@@ -93,10 +97,11 @@ def grade_student(
         record = unusable_record(assignment, unusable, b"")
     else:
         old = store.load(course.grades(assignment.name), student)
-        key = (hashlib.sha256(data).hexdigest(), assignment.version)
-        if old is not None and (old.submission, old.version) == key and not force:
+        if force or (old is not None and old.submission != hashlib.sha256(data).hexdigest()):
+            old = None
+        if old is not None and old.version == assignment.version:
             return old
-        record = grade_submission(assignment, settings(course), data)
+        record = grade_submission(assignment, settings(course), data, old)
         if notes:
             status = "repaired" if record.status == "graded" else record.status
             record = dataclasses.replace(record, status=status, notes=(*notes, *record.notes))
@@ -144,8 +149,9 @@ def grade_item(assignment: Assignment, settings: Settings, item: str, source: st
 class _Grader:
     """Grades the items of one hand-in in the notebook's order."""
 
-    def __init__(self, assignment: Assignment, settings: Settings):
+    def __init__(self, assignment: Assignment, settings: Settings, old: SubmissionRecord | None = None):
         self.assignment, self.settings = assignment, settings
+        self.old = {item.item: item for item in old.items} if old is not None and old.usable else {}
 
     def run(self, session: Session, rebuilt: rebuild.Rebuilt) -> list[ItemRecord]:
         failures: dict[str, CallError | None] = {}
@@ -175,6 +181,9 @@ class _Grader:
         self, session: Session, cell: Cell, rebuilt: rebuild.Rebuilt, failures: dict[str, CallError | None]
     ) -> ItemRecord:
         assert cell.item is not None
+        old = self.old.get(cell.item)
+        if old is not None and old.tests == self.assignment.tests_digest(cell.item):
+            return old
         notes = [*rebuilt.item_notes.get(cell.item, ()), *rebuilt.hints.get(cell.item, ())]
         return self.item(session, cell.item, rebuilt.sources[cell.item], failures[cell.item], notes)
 
@@ -197,7 +206,8 @@ class _Grader:
         records = tuple(explain(verdict, found.get(verdict.part.name), example) for verdict in verdicts)
         for verdict in verdicts:
             session.log.append(f"{item} / {verdict.part.name}: {verdict.status} {verdict.reason}")
-        return ItemRecord(item, records, source, tuple(notes))
+        flags, tests = policy.flags(item, source), self.assignment.tests_digest(item)
+        return ItemRecord(item, records, source, tuple(notes), flags, tests)
 
     def _seed(self, item: str, part: str) -> Any:
         return seed(self.settings.secret, f"{self.assignment.name} {self.assignment.version}", item, part)

@@ -39,6 +39,7 @@ class ItemRecord:
     source: str = ""  # the student's cell, as it was graded
     notes: tuple[str, ...] = ()  # for the student: e.g. which of two copies of a cell was graded
     flags: tuple[str, ...] = ()  # for the instructor: lines that a person should look at
+    tests: str = ""  # digest of what it was tested with
 
     @property
     def score(self) -> float:
@@ -113,6 +114,7 @@ def from_json(data: dict[str, Any]) -> SubmissionRecord:
             source=item["source"],
             notes=tuple(item["notes"]),
             flags=tuple(item["flags"]),
+            tests=item["tests"],
         )
         for item in data["items"]
     )

@@ -1,41 +1,82 @@
-"""Run many pure tasks at once, on Dask: on all cores of this machine, one task a worker process."""
+"""Run many pure tasks at once, on Dask: on all cores of this machine, or on a cluster that runs already."""
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 FEW = 3  # for fewer tasks than this a cluster's start costs more than it saves
 
 
-def run_all(function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[tuple[int, Result]]:
-    """Yield (index of the task, its result) as they come.
+@dataclass(frozen=True)
+class Failed:
+    """A task that gave no result: it raised, or every worker that had it died."""
 
-    Raises:
-        Exception: what a task raised.
+    error: BaseException
+
+
+def run_all(
+    function: Callable[[Task], Result],
+    tasks: Sequence[Task],
+    *,
+    scheduler: str | None = None,
+    workers: int | None = None,
+) -> Iterator[tuple[int, Result | Failed]]:
+    """Yield (index of the task, its result or why there is none) as they come.
+
+    Args:
+        function: pure, and importable where the workers are.
+        tasks: what it is called with.
+        scheduler: address of a Dask scheduler whose workers see the same files; None starts one here.
+        workers: how many to start here; as many as there are cores if None.
     """
-    workers = min(len(os.sched_getaffinity(0)), len(tasks))
-    if len(tasks) < FEW or workers == 1:
+    workers = min(workers or len(os.sched_getaffinity(0)), len(tasks))
+    if scheduler is None and (len(tasks) < FEW or workers == 1):
         for index, task in enumerate(tasks):
-            yield index, function(task)
+            yield index, _attempt(function, task)
         return
     from distributed import Client, LocalCluster, as_completed
 
+    if scheduler is not None:
+        with Client(scheduler) as client:
+            yield from _on(client, as_completed, function, tasks)
+        return
     with (
         LocalCluster(
             n_workers=workers, threads_per_worker=1, dashboard_address=":0", silence_logs=40
         ) as cluster,
         Client(cluster) as client,
     ):
-        # Each worker on a processor of its own, which what it starts cannot leave: code that burns its processor
-        # slows no other hand-in down.
-        processors = sorted(os.sched_getaffinity(0))
-        for worker, processor in zip(client.scheduler_info()["workers"], processors, strict=False):
-            client.run(os.sched_setaffinity, 0, {processor}, workers=[worker])
-        futures = client.map(function, tasks, pure=False)
-        places = {future.key: index for index, future in enumerate(futures)}
-        for future, result in as_completed(futures, with_results=True):
-            yield places[future.key], result
+        alone = functools.partial(_on_own_processor, function, sorted(os.sched_getaffinity(0)))
+        yield from _on(client, as_completed, alone, tasks)
+
+
+def _on(
+    client: Any, as_completed: Any, function: Callable[[Task], Result], tasks: Sequence[Task]
+) -> Iterator[tuple[int, Result | Failed]]:
+    futures = client.map(function, tasks, pure=False)
+    places = {future.key: index for index, future in enumerate(futures)}
+    for future in as_completed(futures):
+        failed = future.status != "finished"
+        yield places[future.key], Failed(future.exception()) if failed else future.result()
+        future.release()
+
+
+def _attempt(function: Callable[[Task], Result], task: Task) -> Result | Failed:
+    try:
+        return function(task)
+    except Exception as error:
+        return Failed(error)
+
+
+def _on_own_processor(function: Callable[[Task], Result], processors: list[int], task: Task) -> Result:
+    """Code that burns the processor that it runs on slows no other hand-in down."""
+    from distributed import get_worker
+
+    os.sched_setaffinity(0, {processors[int(get_worker().name) % len(processors)]})
+    return function(task)

@@ -11,14 +11,19 @@ from mha_grader.records import SubmissionRecord, from_json, to_json
 
 
 def save(folder: Path, student: str, record: SubmissionRecord) -> None:
-    """Write a student's record. A crash leaves the old file or the new one, never a part of one."""
+    """Write a student's record."""
     folder.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=folder, prefix=".", suffix=".part")
+    write_whole(folder / f"{student}.json", json.dumps(to_json(record), indent=1, ensure_ascii=False))
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file. A crash leaves the old file or the new one, never a part of one."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(to_json(record), file, indent=1, ensure_ascii=False)
+        file.write(text)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(name, folder / f"{student}.json")
+    os.replace(name, path)
 
 
 def load(folder: Path, student: str) -> SubmissionRecord | None:
