@@ -16,6 +16,7 @@ Every piece that the course builds, under the name that the course gives it:
 `mha_lib.minilm_sample`    how the sample was made
 `mha_lib.torch_attention`  the same as PyTorch modules (needs torch)
 `mha_lib.torch_tracing`    which operations PyTorch runs, and the memory that they take (needs torch)
+`mha_lib.fused`            attention written to be fast, equal to the readable layers (needs torch)
 `mha_lib.transformer`      the block that Transformers are stacked of, in PyTorch (needs torch)
 `mha_lib.pitfalls`         the known mistakes, each as code that is wrong in exactly one way
 `mha_lib.styles`           right ways of writing the same pieces, which grading must accept
