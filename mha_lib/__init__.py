@@ -18,6 +18,7 @@ Every piece that the course builds, under the name that the course gives it:
 `mha_lib.torch_tracing`    which operations PyTorch runs, and the memory that they take (needs torch)
 `mha_lib.fused`            attention written to be fast, equal to the readable layers (needs torch)
 `mha_lib.transformer`      the block that Transformers are stacked of, in PyTorch (needs torch)
+`mha_lib.torch_stack`      what depth can do that more heads cannot, and what a deep stack starts from
 `mha_lib.pitfalls`         the known mistakes, each as code that is wrong in exactly one way
 `mha_lib.styles`           right ways of writing the same pieces, which grading must accept
 `mha_lib.checkers`         checks that tell a right function from a wrong one, in NumPy
