@@ -141,7 +141,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-_load = functools.cache(assignments.load)  # once a process, since a worker grades many
+@functools.cache  # once a process, since a worker grades many
+def _load(course: Path, name: str, version: str) -> assignments.Assignment:
+    """The assignment in the version that the command has seen: workers may be older than it."""
+    assignment = assignments.load(course, name)
+    if assignment.version != version:
+        raise CourseError(f"{name} has changed from {version} to {assignment.version}: run the command again")
+    return assignment
 
 
 # --- grade ------------------------------------------------------------------------------------------------
@@ -205,7 +211,7 @@ def _grade_all(
     """The records by student, and why the others have none."""
     console = Console(stderr=True, quiet=arguments.quiet)
     folders = [submitted / student / assignment.name for student in students]
-    task = functools.partial(_run_grade, course, assignment.name, arguments.force)
+    task = functools.partial(_run_grade, course, assignment.name, assignment.version, arguments.force)
     records: dict[str, SubmissionRecord] = {}
     failed: dict[str, BaseException] = {}
     columns = (TextColumn("grading"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
@@ -230,8 +236,8 @@ class _Rate(ProgressColumn):
         return Text(f"{60 * task.speed:.0f} a minute" if task.speed else "")
 
 
-def _run_grade(course: Course, name: str, force: bool, folder: Path) -> SubmissionRecord:
-    return grading.grade_student(course, _load(course.root, name), folder, force=force)
+def _run_grade(course: Course, name: str, version: str, force: bool, folder: Path) -> SubmissionRecord:
+    return grading.grade_student(course, _load(course.root, name, version), folder, force=force)
 
 
 def _print_scores(records: dict[str, SubmissionRecord]) -> None:
@@ -327,6 +333,7 @@ def _log(arguments: argparse.Namespace) -> int:
 class _TryTask:
     course: Course
     assignment: str
+    version: str
     item: str
     source: str
 
@@ -337,7 +344,9 @@ def _try(arguments: argparse.Namespace) -> int:
     assignment.cell("solution", arguments.item)  # complains if there is no such item
     sources = [_read_source(path) for path in arguments.files]
     probe()
-    tasks = [_TryTask(course, assignment.name, arguments.item, source) for source in sources]
+    tasks = [
+        _TryTask(course, assignment.name, assignment.version, arguments.item, source) for source in sources
+    ]
     results: dict[int, ItemRecord] = {}
     for index, result in schedule.run_all(_run_try, tasks):
         if isinstance(result, schedule.Failed):
@@ -359,7 +368,7 @@ def _read_source(path: Path) -> str:
 
 
 def _run_try(task: _TryTask) -> ItemRecord:
-    assignment = _load(task.course.root, task.assignment)
+    assignment = _load(task.course.root, task.assignment, task.version)
     return grading.grade_item(assignment, grading.settings(task.course), task.item, task.source)
 
 
