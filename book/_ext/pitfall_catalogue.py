@@ -4,8 +4,6 @@
 `{pitfall-index}` lists all pitfalls by slug, each with a link.
 """
 
-from collections.abc import Sequence
-
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -25,16 +23,14 @@ class Pitfalls(SphinxDirective):
         return [self.section(pitfall) for pitfall in FAMILIES[self.arguments[0]]]
 
     def section(self, pitfall: Pitfall) -> nodes.section:
-        """One pitfall: symptom, wrong lines, the input that exposes it, the checks that it passes, reason and fix."""
+        """One pitfall: symptom, wrong lines, an input that exposes it, checks that it passes, reason and fix."""
         exposed = expose(pitfall.slug)
         section = nodes.section(classes=["pitfall"], names=[pitfall.slug])
         section += nodes.title("", "", *inline(pitfall.title))
         self.state.document.note_explicit_target(section, section)
 
-        others = [nodes.Text(", also in "), *codes(exposed.others)] if exposed.others else []
-        about = [nodes.literal("", pitfall.slug), nodes.Text(", in "), *codes([exposed.place]), *others]
         passes = [WEAK_CHECKS[check] for check in pitfall.passes]
-        section += nodes.paragraph("", "", *about, nodes.Text("."), classes=["soft"])
+        section += nodes.paragraph("", "", *inline(f"`{pitfall.slug}`, here in `{exposed.place}`"))
         section += told("Symptom.", inline(pitfall.symptom))
         section += told("The wrong lines.", [])
         section += listing(exposed.lines, "python")
@@ -48,6 +44,8 @@ class Pitfalls(SphinxDirective):
             section += told("Why it goes unnoticed. These checks pass:", inline("; ".join(passes) + "."))
         section += told("Why it is wrong.", inline(pitfall.reason))
         section += told("What to do.", inline(pitfall.fix))
+        if exposed.others:
+            section += told("Also met in", inline(", ".join(f"`{place}`" for place in exposed.others) + "."))
         return section
 
 
@@ -77,11 +75,6 @@ def inline(text: str) -> list[nodes.Node]:
     """A sentence; what stands between backticks is code."""
     pieces = text.split("`")
     return [nodes.literal("", piece) if at % 2 else nodes.Text(piece) for at, piece in enumerate(pieces)]
-
-
-def codes(names: Sequence[str]) -> list[nodes.Node]:
-    """Names, separated by commas."""
-    return inline(", ".join(f"`{name}`" for name in names))
 
 
 def told(title: str, text: list[nodes.Node]) -> nodes.paragraph:

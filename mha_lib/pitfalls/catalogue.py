@@ -1,4 +1,4 @@
-"""What the book shows of each pitfall: the wrong lines, an input that exposes them, what comes and what should come."""
+"""What the book shows of each pitfall: the wrong lines, an input that exposes them, what comes and should come."""
 
 import ast
 import functools
@@ -18,6 +18,7 @@ from mha_lib.pitfalls import examples, torch_examples, variants
 from mha_lib.pitfalls.examples import Code, Item
 
 ITEMS: Mapping[str, Item] = {**examples.ITEMS, **torch_examples.ITEMS}
+VISIBLE = 1e-3  # smaller differences are no example
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Exposed:
     expected: str
 
 
+@functools.cache
 def expose(slug: str) -> Exposed:
     """Run the mistake on the first example that shows it, in the first item that has it.
 
@@ -92,7 +94,7 @@ def _plain(value: Any) -> Any:
 
 
 def differ(first: Any, second: Any) -> bool:
-    """Whether two results are different in kind, in shape, or in an entry by more than 1e-5."""
+    """Whether two results are different in kind, in shape, or in an entry by more than `VISIBLE`."""
     if isinstance(first, tuple) and isinstance(second, tuple) and len(first) == len(second):
         return any(differ(one, other) for one, other in zip(first, second, strict=True))
     if type(first) is not type(second):
@@ -103,10 +105,10 @@ def differ(first: Any, second: Any) -> bool:
         return (
             first.shape != second.shape
             or (first.dtype.kind == "b") != (second.dtype.kind == "b")
-            or not np.allclose(first, second, rtol=0, atol=1e-5, equal_nan=True)
+            or not np.allclose(first, second, rtol=0, atol=VISIBLE, equal_nan=True)
         )
     if isinstance(first, float):
-        return abs(first - second) > 1e-5
+        return not np.isclose(first, second, rtol=0, atol=VISIBLE, equal_nan=True)
     return bool(first != second)
 
 
@@ -195,7 +197,9 @@ def _wrong_parts(variant: Code) -> list[Code]:
     parts = [each for each in made_of.values() if callable(each)] or [variant]
     names = re.findall(r"\w+", "\n".join(_body(parts[0])))
     around = vars(sys.modules[parts[0].__module__])
-    helpers = [around[name] for name in dict.fromkeys(names) if isinstance(around.get(name), types.FunctionType)]
+    helpers = [
+        around[name] for name in dict.fromkeys(names) if isinstance(around.get(name), types.FunctionType)
+    ]
     return parts + [helper for helper in helpers if (helper.__doc__ or "").startswith("Wrong: ")]
 
 

@@ -11,7 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from mha_lib import attention, counting, grouped_query, heads, kv_cache, masks, multi_head, pruning, real_heads
+from mha_lib import (
+    attention,
+    counting,
+    grouped_query,
+    heads,
+    kv_cache,
+    masks,
+    multi_head,
+    pruning,
+    real_heads,
+)
 
 Code = Callable[..., Any]
 
@@ -80,15 +90,7 @@ def two_sequences(attention: Code) -> Any:
     """Two sequences of two heads: the weights."""
     Q = np.arange(16).reshape(2, 2, 1, 4) % 3
     K = np.arange(32).reshape(2, 2, 2, 4) % 5
-    output, weights = attention(Q, K, K)
-    return weights
-
-
-def three_matrices(attention: Code) -> Any:
-    """Three sequences: the weights."""
-    Q = np.arange(24).reshape(3, 2, 4) % 3
-    K = np.arange(24).reshape(3, 2, 4) % 5
-    output, weights = attention(Q, K, K)
+    _, weights = attention(Q, K, K)
     return weights
 
 
@@ -97,7 +99,7 @@ def a_mask_for_each_sequence(attention: Code) -> Any:
     Q = np.ones((2, 1, 1, 4))
     K = np.ones((2, 1, 3, 4))
     mask = np.array([[[[True, True, False]]], [[[False, True, True]]]])
-    output, weights = attention(Q, K, K, mask)
+    _, weights = attention(Q, K, K, mask)
     return weights
 
 
@@ -105,7 +107,7 @@ def scores_far_below_zero(attention: Code) -> Any:
     """The scores that are kept lie at −20000: the weights."""
     Q = np.array([[-4e4, 0, 0, 0]])
     K = np.array([[1.0, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]])
-    output, weights = attention(Q, K, K, np.array([[True, True, False]]))
+    _, weights = attention(Q, K, K, np.array([[True, True, False]]))
     return weights
 
 
@@ -113,23 +115,8 @@ def a_hidden_key_far_above(attention: Code) -> Any:
     """The score that is hidden is larger than the others by 25: the weights."""
     Q = np.array([[2.0, 0, 0, 0]])
     K = np.array([[0.0, 0, 0, 0], [0, 0, 0, 0], [25, 0, 0, 0]])
-    output, weights = attention(Q, K, K, np.array([[True, True, False]]))
+    _, weights = attention(Q, K, K, np.array([[True, True, False]]))
     return weights
-
-
-def large_scores(attention: Code) -> Any:
-    """Scores from −1000 to 1000: the weights."""
-    Q = np.array([[2000.0, 0, 0, 0], [0, 1, 0, 0]])
-    K = np.array([[1.0, 0, 0, 0], [0, 1, 0, 0], [-1, 1, 0, 0]])
-    output, weights = attention(Q, K, K)
-    return weights
-
-
-def queries_after_the_call(attention: Code) -> Any:
-    """The caller's queries after the call."""
-    Q = np.array([[2.0, 4, 6, 8]])
-    attention(Q, np.ones((3, 4)), np.ones((3, 2)))
-    return Q
 
 
 def as_many_keys(causal_mask: Code) -> Any:
@@ -152,11 +139,6 @@ def causal_and_padded(decoder_mask: Code) -> Any:
     keep = np.array([[True, True, False], [True, True, True]])
     mask = decoder_mask(3, keep)
     return np.broadcast_to(mask, (2, 2, 3, 3))[:, 0]  # as beside (batch, heads, n, n)
-
-
-def causal_without_padding(decoder_mask: Code) -> Any:
-    """No padding is given."""
-    return decoder_mask(3)
 
 
 # --- many heads --------------------------------------------------------------------------------------------
@@ -193,12 +175,6 @@ def two_tokens_two_heads(split_heads: Code) -> Any:
     return split_heads(x, num_heads=2)
 
 
-def five_features_two_heads(split_heads: Code) -> Any:
-    """Five features cannot be shared by two heads."""
-    x = np.arange(5).reshape(1, 1, 5)
-    return split_heads(x, num_heads=2)
-
-
 def two_heads_three_tokens(combine_heads: Code) -> Any:
     """One sequence, two heads, three tokens, two features each."""
     x = np.arange(12).reshape(1, 2, 3, 2)
@@ -226,13 +202,6 @@ def two_padded_sequences(multi_head_attention: Code) -> Any:
     W_Q, W_K, W_V, W_O = (np.arange(64) % 7 - 3).reshape(4, 4, 4) / 2
     mask = np.array([[True, True], [True, False]])[:, None, None, :]
     return multi_head_attention(X, W_Q, W_K, W_V, W_O, 2, mask)[1]
-
-
-def weights_after_the_call(multi_head_attention: Code) -> Any:
-    """The caller's weights after the call."""
-    X, W = np.ones((1, 3, 4)), np.ones((4, 4))
-    multi_head_attention(X, W, W.copy(), W.copy(), W.copy(), num_heads=1)
-    return W
 
 
 def three_causal_tokens(causal_multi_head_attention: Code) -> Any:
@@ -281,7 +250,7 @@ def two_groups(grouped_query_attention: Code) -> Any:
     return grouped_query_attention(X, W_Q, W_K, W_V, W_O, 6, 2)[0, 0]
 
 
-def chunk_by_chunk(CachedAttention: Code) -> Any:  # noqa: N803 - the item's name
+def chunk_by_chunk(CachedAttention: Code) -> Any:
     """Five tokens in chunks of two, two and one: the outputs of the last two chunks."""
     layer = CachedAttention(*(np.arange(64) % 7 - 3).reshape(4, 4, 4) / 4, 2)
     X = np.arange(20).reshape(1, 5, 4) % 3 - 1
@@ -289,7 +258,7 @@ def chunk_by_chunk(CachedAttention: Code) -> Any:  # noqa: N803 - the item's nam
     return layer.forward(X[:, 2:4]), layer.forward(X[:, 4:])
 
 
-def after_a_reset(CachedAttention: Code) -> Any:  # noqa: N803 - the item's name
+def after_a_reset(CachedAttention: Code) -> Any:
     """A new sequence after `reset`."""
     layer = CachedAttention(*(np.arange(64) % 7 - 3).reshape(4, 4, 4) / 4, 2)
     X = np.arange(20).reshape(1, 5, 4) % 3 - 1
@@ -298,7 +267,7 @@ def after_a_reset(CachedAttention: Code) -> Any:  # noqa: N803 - the item's name
     return layer.forward(X[:, :2])
 
 
-def two_layers(CachedAttention: Code) -> Any:  # noqa: N803 - the item's name
+def two_layers(CachedAttention: Code) -> Any:
     """Two layers that run side by side: the second one's output."""
     weights = (np.arange(64) % 7 - 3).reshape(4, 4, 4) / 4
     X = np.arange(20).reshape(1, 5, 4) % 3 - 1
@@ -321,16 +290,9 @@ def two_heads_left(pruned_attention: Code) -> Any:
 
 
 def two_of_three_heads(prune_heads: Code) -> Any:
-    """Columns and rows hold their own numbers: which columns of W_Q, W_V and rows of W_O are left, and how many heads."""
+    """Each column, of W_O each row, holds its number: what is left of W_Q, W_V and W_O, and how many heads."""
     W = np.tile(np.arange(6), (6, 1))
-    W_Q, W_K, W_V, W_O, num_heads = prune_heads(W, W, W, W.T, 3, [0, 1])
-    return W_Q[0], W_V[0], W_O[:, 0], num_heads
-
-
-def one_of_three_narrow_heads(prune_heads: Code) -> Any:
-    """A layer that was pruned before: three heads of width 2, though the model is 9 wide."""
-    W = np.tile(np.arange(6), (9, 1))
-    W_Q, W_K, W_V, W_O, num_heads = prune_heads(W, W, W, W.T, 3, [1])
+    W_Q, _, W_V, W_O, num_heads = prune_heads(W, W, W, W.T, 3, [0, 1])
     return W_Q[0], W_V[0], W_O[:, 0], num_heads
 
 
@@ -352,12 +314,6 @@ def two_maps(offset_score: Code) -> Any:
     return offset_score(maps, -1)
 
 
-def two_maps_ahead(offset_score: Code) -> Any:
-    """Two heads, three tokens: how much each looks two tokens ahead."""
-    maps = np.array([[[6, 2, 2], [5, 2, 3], [1, 8, 1]], [[1, 3, 6], [2, 2, 6], [3, 3, 4]]]) / 10
-    return offset_score(maps, 2)
-
-
 def two_of_three_bert_heads(keep_heads: Code) -> Any:
     """Heads 0 and 2 of three stay: the first token's output."""
     x = np.arange(12).reshape(1, 2, 6) % 5 - 2
@@ -376,14 +332,6 @@ def importance_of_three(head_importance: Code) -> Any:
     return head_importance(x, weights, 3)
 
 
-def weights_after_measuring(head_importance: Code) -> Any:
-    """The caller's weights after the call."""
-    square = {"weight": np.ones((2, 2)), "bias": np.zeros(2)}
-    weights = {"query": square, "key": square, "value": square, "dense": square}
-    head_importance(np.ones((1, 1, 2)), weights, 2)
-    return weights["dense"]["weight"]
-
-
 ITEMS: Mapping[str, Item] = {
     "single_head.softmax": Item(
         attention.softmax, (two_rows, along_axis_0, large_logits, spread_logits, logits_after_the_call)
@@ -394,25 +342,22 @@ ITEMS: Mapping[str, Item] = {
             one_sequence,
             with_a_mask,
             two_sequences,
-            three_matrices,
             a_mask_for_each_sequence,
             scores_far_below_zero,
             a_hidden_key_far_above,
-            large_scores,
-            queries_after_the_call,
         ),
     ),
     "single_head.causal_mask": Item(masks.causal_mask, (as_many_keys, more_keys)),
     "single_head.padding_mask": Item(masks.padding_mask, (two_lengths,)),
-    "single_head.decoder_mask": Item(masks.decoder_mask, (causal_and_padded, causal_without_padding)),
+    "single_head.decoder_mask": Item(masks.decoder_mask, (causal_and_padded)),
     "multi_head.head_dim": Item(
         heads.head_dim, (divides, does_not_divide, no_features, message_names_both_numbers)
     ),
-    "multi_head.split_heads": Item(heads.split_heads, (two_tokens_two_heads, five_features_two_heads)),
+    "multi_head.split_heads": Item(heads.split_heads, (two_tokens_two_heads)),
     "multi_head.combine_heads": Item(heads.combine_heads, (two_heads_three_tokens,)),
     "multi_head.multi_head_attention": Item(
         multi_head.multi_head_attention,
-        (three_tokens, three_tokens_with_a_mask, two_padded_sequences, weights_after_the_call),
+        (three_tokens, three_tokens_with_a_mask, two_padded_sequences),
     ),
     "multi_head.causal_multi_head_attention": Item(
         multi_head.causal_multi_head_attention, (three_causal_tokens,)
@@ -428,11 +373,9 @@ ITEMS: Mapping[str, Item] = {
     ),
     "efficient_heads.kv_cache_bytes": Item(kv_cache.kv_cache_bytes, (six_numbers,)),
     "efficient_heads.pruned_attention": Item(pruning.pruned_attention, (two_heads_left,)),
-    "efficient_heads.prune_heads": Item(pruning.prune_heads, (two_of_three_heads, one_of_three_narrow_heads)),
+    "efficient_heads.prune_heads": Item(pruning.prune_heads, (two_of_three_heads)),
     "real_heads.bert_attention": Item(real_heads.bert_attention, (two_bert_heads,)),
-    "real_heads.offset_score": Item(real_heads.offset_score, (two_maps, two_maps_ahead)),
+    "real_heads.offset_score": Item(real_heads.offset_score, (two_maps)),
     "real_heads.keep_heads": Item(real_heads.keep_heads, (two_of_three_bert_heads,)),
-    "real_heads.head_importance": Item(
-        real_heads.head_importance, (importance_of_three, weights_after_measuring)
-    ),
+    "real_heads.head_importance": Item(real_heads.head_importance, (importance_of_three)),
 }

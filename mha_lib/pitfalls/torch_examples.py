@@ -34,7 +34,7 @@ def gradient_of_queries(attention: Code) -> Any:
     """The gradient of the queries."""
     Q = torch.tensor([[1.0, 2.0]], requires_grad=True)
     K = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    output, weights = attention(Q, K, K)
+    output, _ = attention(Q, K, K)
     output.square().sum().backward()
     return Q.grad
 
@@ -44,7 +44,7 @@ def gradient_without_keys(attention: Code) -> Any:
     Q = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
     K = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     mask = torch.tensor([[True, True, False], [False, False, False]])
-    output, weights = attention(Q, K, K, mask)
+    output, _ = attention(Q, K, K, mask)
     output.square().sum().backward()
     return Q.grad
 
@@ -52,46 +52,46 @@ def gradient_without_keys(attention: Code) -> Any:
 def half_precision(attention: Code) -> Any:
     """Half precision, with a mask: the weights."""
     Q, K = torch.ones(1, 4).half(), torch.ones(3, 4).half()
-    output, weights = attention(Q, K, K, torch.tensor([[True, True, False]]))
+    _, weights = attention(Q, K, K, torch.tensor([[True, True, False]]))
     return weights
 
 
 def dtype_of_the_output(attention: Code) -> Any:
     """The dtype of the output for inputs in float64."""
     Q = torch.ones(2, 4, dtype=torch.float64)
-    output, weights = attention(Q, Q, Q)
+    output, _ = attention(Q, Q, Q)
     return output.dtype
 
 
 # --- MultiHeadAttention ------------------------------------------------------------------------------------
 
 
-def names_of_parameters(MultiHeadAttention: Code) -> Any:  # noqa: N803 - the item's name
+def names_of_parameters(MultiHeadAttention: Code) -> Any:
     """The parameters that an optimiser would be given."""
     layer = MultiHeadAttention(4, 2)
     return [name for name, _ in layer.named_parameters()]
 
 
-def two_sequences(MultiHeadAttention: Code) -> Any:  # noqa: N803 - the item's name
+def two_sequences(MultiHeadAttention: Code) -> Any:
     """Two sequences of two tokens, no dropout; numbered() fills the parameters."""
     layer = numbered(MultiHeadAttention(4, 2))
     x = torch.arange(16.0).reshape(2, 2, 4) % 5 - 2
     return layer(x)
 
 
-def everything_dropped(MultiHeadAttention: Code) -> Any:  # noqa: N803 - the item's name
+def everything_dropped(MultiHeadAttention: Code) -> Any:
     """In training, with every weight dropped: only the bias of out_proj is left."""
     layer = numbered(MultiHeadAttention(4, 2, dropout=1.0))
     return layer(torch.arange(8.0).reshape(1, 2, 4) % 5 - 2)
 
 
-def evaluated(MultiHeadAttention: Code) -> Any:  # noqa: N803 - the item's name
+def evaluated(MultiHeadAttention: Code) -> Any:
     """In eval mode nothing is dropped."""
     layer = numbered(MultiHeadAttention(4, 2, dropout=1.0)).eval()
     return layer(torch.arange(8.0).reshape(1, 2, 4) % 5 - 2)
 
 
-def half_dropped(MultiHeadAttention: Code) -> Any:  # noqa: N803 - the item's name
+def half_dropped(MultiHeadAttention: Code) -> Any:
     """One token, so every head has one weight; in training, half of them dropped."""
     layer = numbered(MultiHeadAttention(4, 2, dropout=0.5))
     layer.out_proj.load_state_dict({"weight": torch.eye(4), "bias": torch.zeros(4)})
@@ -102,19 +102,19 @@ def half_dropped(MultiHeadAttention: Code) -> Any:  # noqa: N803 - the item's na
 # --- CausalSelfAttention -----------------------------------------------------------------------------------
 
 
-def as_long_as_allowed(CausalSelfAttention: Code) -> Any:  # noqa: N803 - the item's name
+def as_long_as_allowed(CausalSelfAttention: Code) -> Any:
     """Three tokens, the largest number."""
     layer = numbered(CausalSelfAttention(4, 2, max_len=3))
     return layer(torch.arange(12.0).reshape(1, 3, 4) % 5 - 2)
 
 
-def shorter_than_allowed(CausalSelfAttention: Code) -> Any:  # noqa: N803 - the item's name
+def shorter_than_allowed(CausalSelfAttention: Code) -> Any:
     """Two tokens, where three would be allowed."""
     layer = numbered(CausalSelfAttention(4, 2, max_len=3))
     return layer(torch.arange(8.0).reshape(1, 2, 4) % 5 - 2)
 
 
-def longer_the_second_time(CausalSelfAttention: Code) -> Any:  # noqa: N803 - the item's name
+def longer_the_second_time(CausalSelfAttention: Code) -> Any:
     """First two tokens, then three."""
     layer = numbered(CausalSelfAttention(4, 2, max_len=3))
     x = torch.arange(12.0).reshape(1, 3, 4) % 5 - 2
@@ -122,13 +122,13 @@ def longer_the_second_time(CausalSelfAttention: Code) -> Any:  # noqa: N803 - th
     return layer(x)
 
 
-def in_half_precision(CausalSelfAttention: Code) -> Any:  # noqa: N803 - the item's name
+def in_half_precision(CausalSelfAttention: Code) -> Any:
     """The layer is moved to bfloat16."""
     layer = CausalSelfAttention(4, 2, max_len=3).bfloat16()
     return layer(torch.ones(1, 3, 4).bfloat16()).dtype
 
 
-def on_another_device(CausalSelfAttention: Code) -> Any:  # noqa: N803 - the item's name
+def on_another_device(CausalSelfAttention: Code) -> Any:
     """The layer is moved to another device ("meta" has shapes and no numbers, so that it needs no GPU)."""
     layer = CausalSelfAttention(4, 2, max_len=3).to("meta")
     return layer(torch.zeros(1, 3, 4, device="meta")).device
@@ -178,7 +178,7 @@ def mode_of_the_old_layer(from_builtin: Code) -> Any:
 # --- FeedForward -------------------------------------------------------------------------------------------
 
 
-def one_feature(FeedForward: Code) -> Any:  # noqa: N803 - the item's name
+def one_feature(FeedForward: Code) -> Any:
     """One feature; `up` passes it on, `down` multiplies by 100."""
     layer = FeedForward(1, 1)
     with torch.no_grad():
@@ -191,19 +191,19 @@ def one_feature(FeedForward: Code) -> Any:  # noqa: N803 - the item's name
 # --- TransformerBlock --------------------------------------------------------------------------------------
 
 
-def pre_norm_by_default(TransformerBlock: Code) -> Any:  # noqa: N803 - the item's name
+def pre_norm_by_default(TransformerBlock: Code) -> Any:
     """Two tokens; nothing is said about the norm."""
     block = numbered(TransformerBlock(4, 2, 8))
     return block(torch.tensor([[[1.0, 2, 0, 4], [0, 3, 1, 1]]]))
 
 
-def post_norm(TransformerBlock: Code) -> Any:  # noqa: N803 - the item's name
+def post_norm(TransformerBlock: Code) -> Any:
     """Two tokens, normalised after each sum."""
     block = numbered(TransformerBlock(4, 2, 8, norm_first=False))
     return block(torch.tensor([[[1.0, 2, 0, 4], [0, 3, 1, 1]]]))
 
 
-def small_numbers(TransformerBlock: Code) -> Any:  # noqa: N803 - the item's name
+def small_numbers(TransformerBlock: Code) -> Any:
     """Tokens that hardly vary, so that the epsilon of the norm counts."""
     block = numbered(TransformerBlock(4, 2, 8, norm_first=False))
     for parameter in (*block.attention.parameters(), *block.feed_forward.parameters()):
@@ -211,7 +211,7 @@ def small_numbers(TransformerBlock: Code) -> Any:  # noqa: N803 - the item's nam
     return block(torch.tensor([[[0.001, 0.002, 0.0, 0.004]]]))
 
 
-def second_token_hidden(TransformerBlock: Code) -> Any:  # noqa: N803 - the item's name
+def second_token_hidden(TransformerBlock: Code) -> Any:
     """Only the first token may be attended to."""
     block = numbered(TransformerBlock(4, 2, 8))
     x = torch.tensor([[[1.0, 2, 0, 4], [0, 3, 1, 1]]])
