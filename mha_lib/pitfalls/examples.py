@@ -349,11 +349,11 @@ ITEMS: Mapping[str, Item] = {
     ),
     "single_head.causal_mask": Item(masks.causal_mask, (as_many_keys, more_keys)),
     "single_head.padding_mask": Item(masks.padding_mask, (two_lengths,)),
-    "single_head.decoder_mask": Item(masks.decoder_mask, (causal_and_padded)),
+    "single_head.decoder_mask": Item(masks.decoder_mask, (causal_and_padded,)),
     "multi_head.head_dim": Item(
         heads.head_dim, (divides, does_not_divide, no_features, message_names_both_numbers)
     ),
-    "multi_head.split_heads": Item(heads.split_heads, (two_tokens_two_heads)),
+    "multi_head.split_heads": Item(heads.split_heads, (two_tokens_two_heads,)),
     "multi_head.combine_heads": Item(heads.combine_heads, (two_heads_three_tokens,)),
     "multi_head.multi_head_attention": Item(
         multi_head.multi_head_attention,
@@ -373,9 +373,9 @@ ITEMS: Mapping[str, Item] = {
     ),
     "efficient_heads.kv_cache_bytes": Item(kv_cache.kv_cache_bytes, (six_numbers,)),
     "efficient_heads.pruned_attention": Item(pruning.pruned_attention, (two_heads_left,)),
-    "efficient_heads.prune_heads": Item(pruning.prune_heads, (two_of_three_heads)),
+    "efficient_heads.prune_heads": Item(pruning.prune_heads, (two_of_three_heads,)),
     "real_heads.bert_attention": Item(real_heads.bert_attention, (two_bert_heads,)),
-    "real_heads.offset_score": Item(real_heads.offset_score, (two_maps)),
+    "real_heads.offset_score": Item(real_heads.offset_score, (two_maps,)),
     "real_heads.keep_heads": Item(real_heads.keep_heads, (two_of_three_bert_heads,)),
-    "real_heads.head_importance": Item(real_heads.head_importance, (importance_of_three)),
+    "real_heads.head_importance": Item(real_heads.head_importance, (importance_of_three,)),
 }
