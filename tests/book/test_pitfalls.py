@@ -9,7 +9,11 @@ from mha_lib.pitfalls import BANK, FAMILIES
 
 
 def test_every_pitfall_has_exactly_one_anchor(book):
-    ids = [name for page in book.rglob("*.html") for name in re.findall(r'\bid="([^"]+)"', page.read_text("utf-8"))]
+    ids = [
+        name
+        for page in book.rglob("*.html")
+        for name in re.findall(r'\bid="([^"]+)"', page.read_text("utf-8"))
+    ]
     assert {slug: ids.count(slug) for slug in BANK} == dict.fromkeys(BANK, 1)
 
 
