@@ -34,7 +34,7 @@ def explain(verdict: Verdict, slug: str | None, example: Example | None) -> Part
     message = verdict.reason
     if slug is not None:
         pitfall = pitfalls.BANK[slug]
-        message = f"{pitfall.title} ({slug}). {pitfall.reason} {pitfall.fix}"
+        message = f"{pitfall.title} ({slug}). {pitfall.reason} {pitfall.fix} {pointer(slug)}"
     elif verdict.reason == NOT_WRITTEN:
         message = f"{verdict.reason}."
     elif verdict.status in ("fail", "error") and example is not None and part.example is not None:
@@ -42,6 +42,19 @@ def explain(verdict: Verdict, slug: str | None, example: Example | None) -> Part
     elif message:
         message = f"{message}."
     return PartRecord(part.name, part.points, verdict.status, part.proves, slug, capital(message))
+
+
+def section_of(slug: str) -> tuple[str, str]:
+    """Where the book shows a mistake: the title of the page, and the section's address inside the book."""
+    (family,) = (name for name, mistakes in pitfalls.FAMILIES.items() if pitfalls.BANK[slug] in mistakes)
+    page = f"pitfalls_{family.replace('-', '_')}.html"
+    return f"Pitfalls: {family.replace('-', ' ')}", f"{page}#{slug}"
+
+
+def pointer(slug: str) -> str:
+    """One sentence that says where in the book a mistake is shown."""
+    title, address = section_of(slug)
+    return f"The book runs it: {title}, {address}."
 
 
 def capital(text: str) -> str:

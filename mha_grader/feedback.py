@@ -22,6 +22,7 @@ from mha_grader import assignment as assignments
 from mha_grader import gradebook, store
 from mha_grader.assignment import Assignment, CourseError
 from mha_grader.course import Course
+from mha_grader.explain import section_of
 from mha_grader.gradebook import Entry
 from mha_grader.records import ItemRecord, SubmissionRecord
 from mha_lib import pitfalls
@@ -91,6 +92,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {"plain": plain, "prose": prose, "points": "{:g}".format}
     environment.filters |= {"sentence": sentence, "repeats": repeats, "mistakes": mistakes}
+    environment.filters |= {"section_of": section_of}
     environment.globals |= {"STATUS": STATUS, "UNUSABLE": UNUSABLE, "BANK": pitfalls.BANK}
     return environment
 

@@ -30,7 +30,9 @@ FLAGS = [
 def toc_pages():
     """Every page that `_toc.yml` lists, without suffix, in reading order."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text("utf-8"))
-    return [toc["root"], *(chapter["file"] for part in toc["parts"] for chapter in part["chapters"])]
+    chapters = [chapter for part in toc["parts"] for chapter in part["chapters"]]
+    pages = [page for chapter in chapters for page in (chapter, *chapter.get("sections", ()))]
+    return [toc["root"], *(page["file"] for page in pages)]
 
 
 def _is_current():

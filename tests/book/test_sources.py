@@ -5,6 +5,9 @@ import re
 
 import pytest
 
+from mha_grader.explain import section_of
+from mha_lib.pitfalls import BANK, FAMILIES
+
 from .conftest import ROOT, toc_pages
 
 PAGES = sorted(ROOT.glob("book/*.md"))
@@ -59,3 +62,19 @@ def test_where_a_notebook_points_into_the_book_there_is_such_a_section(notebook)
     for chapter, sections in pointers:
         if chapter in headings:  # chapters are written one by one
             assert set(re.findall(r"\*([^*]+)\*", sections)) <= set(headings[chapter])
+
+
+def test_the_pitfalls_to_start_with_have_the_right_shape():
+    text = (ROOT / "book" / "pitfalls.md").read_text("utf-8")
+    table = text.partition("Start with these.")[2].partition("\n(")[0]
+    slugs = re.findall(r"^\| \[\]\(#([a-z0-9-]+)\)", table, re.MULTILINE)
+    assert len(slugs) == 10
+    assert [slug for slug in slugs if "shape" not in BANK[slug].passes] == []
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_of_pitfalls_has_a_page_that_feedback_can_name(family):
+    title, address = section_of(FAMILIES[family][0].slug)
+    text = (ROOT / "book" / address.partition("#")[0]).with_suffix(".md").read_text("utf-8")
+    assert f"\n# {title}\n" in text
+    assert f"```{{pitfalls}} {family}\n```" in text

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from mha_grader.explain import Example, difference, first_difference
+from mha_grader.explain import Example, difference, explain, first_difference, section_of
+from mha_grader.runner import Verdict
 from mha_grader.tested import Recorder, local
+from mha_grader.testing import Part
 from mha_grader.wire import Opaque
 
 
@@ -84,3 +86,17 @@ def test_differences_in_words(got, expected, words):
 def test_the_same_has_no_difference(value):
     again = np.asarray(value) if isinstance(value, np.generic) else value
     assert first_difference(again, value) is None
+
+
+def test_of_a_known_mistake_the_place_in_the_book_is_told():
+    part = Part("scale", 2.0, (), None, "The scores are divided.", lambda rng: None)
+    message = explain(Verdict(part, "fail", "Not shown."), "no-scale", None).message
+    assert message.startswith("No division by √d_k (no-scale). ")
+    assert message.endswith(" The book runs it: Pitfalls: scale, pitfalls_scale.html#no-scale.")
+
+
+def test_a_family_of_two_words_has_a_page_too():
+    assert section_of("offset-summed") == (
+        "Pitfalls: reading heads",
+        "pitfalls_reading_heads.html#offset-summed",
+    )

@@ -83,6 +83,7 @@ def test_a_known_mistake_is_named_explained_and_placed_in_the_book(assignment):
     assert f"{SCALE.title} (no-scale)" in text
     assert SCALE.reason in text
     assert f"What to do. {SCALE.fix}" in text
+    assert "The book runs it: Pitfalls: scale, pitfalls_scale.html#no-scale" in text
     assert "Where the book explains it: One head, section Scaled dot-product attention." in text
 
 

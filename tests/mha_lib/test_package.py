@@ -9,7 +9,8 @@ import pytest
 import mha_lib
 
 MODULES = sorted(module.name for module in pkgutil.walk_packages(mha_lib.__path__, "mha_lib."))
-NEEDS_TORCH = {n for n in MODULES if "torch" in n or "transformer" in n} | {"mha_lib.experiments", "mha_lib.fused"}
+NEEDS_TORCH = {n for n in MODULES if "torch" in n or "transformer" in n}
+NEEDS_TORCH |= {"mha_lib.experiments", "mha_lib.fused", "mha_lib.pitfalls.catalogue"}
 FOR_THE_BOOK = {"mha_lib.plotting"}  # needs matplotlib
 STYLES = {name for name in MODULES if name.startswith("mha_lib.styles.")}  # use what students may use
 NUMPY_MODULES = [name for name in MODULES if name not in NEEDS_TORCH | FOR_THE_BOOK | STYLES]

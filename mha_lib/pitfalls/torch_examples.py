@@ -1,0 +1,255 @@
+"""Small inputs that expose the mistakes whose code needs PyTorch. See `mha_lib.pitfalls.examples`."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from mha_lib import torch_attention, transformer
+from mha_lib.pitfalls.examples import Code, Item
+
+
+def numbered(layer: nn.Module) -> Any:
+    """The layer with numbers in its parameters that are the same at every run."""
+    for index, parameter in enumerate(layer.parameters()):
+        numbers = torch.arange(parameter.numel(), dtype=parameter.dtype).reshape(parameter.shape)
+        parameter.data = ((3 * numbers + index) % 7 - 3) / math.sqrt(parameter.shape[-1])
+    return layer
+
+
+# --- attention ---------------------------------------------------------------------------------------------
+
+
+def a_query_without_keys(attention: Code) -> Any:
+    """The second query may attend to nothing."""
+    Q, K = torch.ones(2, 4), torch.ones(3, 4)
+    V = torch.tensor([[10.0, 0], [0, 10], [10, 10]])
+    mask = torch.tensor([[True, True, False], [False, False, False]])
+    return attention(Q, K, V, mask)
+
+
+def gradient_of_queries(attention: Code) -> Any:
+    """The gradient of the queries."""
+    Q = torch.tensor([[1.0, 2.0]], requires_grad=True)
+    K = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    output, _ = attention(Q, K, K)
+    output.square().sum().backward()
+    return Q.grad
+
+
+def gradient_without_keys(attention: Code) -> Any:
+    """The gradient of the queries; the second may attend to nothing."""
+    Q = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    K = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    mask = torch.tensor([[True, True, False], [False, False, False]])
+    output, _ = attention(Q, K, K, mask)
+    output.square().sum().backward()
+    return Q.grad
+
+
+def half_precision(attention: Code) -> Any:
+    """Half precision, with a mask: the weights."""
+    Q, K = torch.ones(1, 4).half(), torch.ones(3, 4).half()
+    _, weights = attention(Q, K, K, torch.tensor([[True, True, False]]))
+    return weights
+
+
+def dtype_of_the_output(attention: Code) -> Any:
+    """The dtype of the output for inputs in float64."""
+    Q = torch.ones(2, 4, dtype=torch.float64)
+    output, _ = attention(Q, Q, Q)
+    return output.dtype
+
+
+# --- MultiHeadAttention ------------------------------------------------------------------------------------
+
+
+def names_of_parameters(MultiHeadAttention: Code) -> Any:
+    """The parameters that an optimiser would be given."""
+    layer = MultiHeadAttention(4, 2)
+    return [name for name, _ in layer.named_parameters()]
+
+
+def two_sequences(MultiHeadAttention: Code) -> Any:
+    """Two sequences of two tokens, no dropout; numbered() fills the parameters."""
+    layer = numbered(MultiHeadAttention(4, 2))
+    x = torch.arange(16.0).reshape(2, 2, 4) % 5 - 2
+    return layer(x)
+
+
+def everything_dropped(MultiHeadAttention: Code) -> Any:
+    """In training, with every weight dropped: only the bias of out_proj is left."""
+    layer = numbered(MultiHeadAttention(4, 2, dropout=1.0))
+    return layer(torch.arange(8.0).reshape(1, 2, 4) % 5 - 2)
+
+
+def evaluated(MultiHeadAttention: Code) -> Any:
+    """In eval mode nothing is dropped."""
+    layer = numbered(MultiHeadAttention(4, 2, dropout=1.0)).eval()
+    return layer(torch.arange(8.0).reshape(1, 2, 4) % 5 - 2)
+
+
+def half_dropped(MultiHeadAttention: Code) -> Any:
+    """One token, so every head has one weight; in training, half of them dropped."""
+    layer = numbered(MultiHeadAttention(4, 2, dropout=0.5))
+    layer.out_proj.load_state_dict({"weight": torch.eye(4), "bias": torch.zeros(4)})
+    torch.manual_seed(0)
+    return layer(torch.ones(1, 1, 4).expand(3, 1, 4))
+
+
+# --- CausalSelfAttention -----------------------------------------------------------------------------------
+
+
+def as_long_as_allowed(CausalSelfAttention: Code) -> Any:
+    """Three tokens, the largest number."""
+    layer = numbered(CausalSelfAttention(4, 2, max_len=3))
+    return layer(torch.arange(12.0).reshape(1, 3, 4) % 5 - 2)
+
+
+def shorter_than_allowed(CausalSelfAttention: Code) -> Any:
+    """Two tokens, where three would be allowed."""
+    layer = numbered(CausalSelfAttention(4, 2, max_len=3))
+    return layer(torch.arange(8.0).reshape(1, 2, 4) % 5 - 2)
+
+
+def longer_the_second_time(CausalSelfAttention: Code) -> Any:
+    """First two tokens, then three."""
+    layer = numbered(CausalSelfAttention(4, 2, max_len=3))
+    x = torch.arange(12.0).reshape(1, 3, 4) % 5 - 2
+    layer(x[:, :2])
+    return layer(x)
+
+
+def in_half_precision(CausalSelfAttention: Code) -> Any:
+    """The layer is moved to bfloat16."""
+    layer = CausalSelfAttention(4, 2, max_len=3).bfloat16()
+    return layer(torch.ones(1, 3, 4).bfloat16()).dtype
+
+
+def on_another_device(CausalSelfAttention: Code) -> Any:
+    """The layer is moved to another device ("meta" has shapes and no numbers, so that it needs no GPU)."""
+    layer = CausalSelfAttention(4, 2, max_len=3).to("meta")
+    return layer(torch.zeros(1, 3, 4, device="meta")).device
+
+
+# --- from_builtin ------------------------------------------------------------------------------------------
+
+
+def same_output(from_builtin: Code) -> Any:
+    """The largest difference from the output of the built-in layer."""
+    torch.manual_seed(0)
+    builtin = numbered(nn.MultiheadAttention(4, 2, batch_first=True))
+    x = torch.arange(8.0).reshape(1, 2, 4) % 5 - 2
+    return (from_builtin(builtin)(x) - builtin(x, x, x)[0]).abs().max()
+
+
+def without_biases(from_builtin: Code) -> Any:
+    """A built-in layer without biases: the largest bias of the new one."""
+    torch.manual_seed(0)
+    layer = from_builtin(nn.MultiheadAttention(4, 2, bias=False))
+    return layer.q_proj.bias.abs().max()
+
+
+def new_layer_changed(from_builtin: Code) -> Any:
+    """The new layer's weights are set to zero: the largest weight of the old one."""
+    builtin = numbered(nn.MultiheadAttention(4, 2))
+    for parameter in from_builtin(builtin).parameters():
+        parameter.data.zero_()
+    return builtin.in_proj_weight.abs().max()
+
+
+def dropout_mode_dtype(from_builtin: Code) -> Any:
+    """Dropout, mode, dtype and whether the parameters can be trained."""
+    builtin = nn.MultiheadAttention(4, 2, dropout=0.5).double().eval()
+    layer = from_builtin(builtin)
+    weight = layer.q_proj.weight
+    return layer.dropout.p, layer.training, weight.dtype, weight.requires_grad
+
+
+def mode_of_the_old_layer(from_builtin: Code) -> Any:
+    """Whether the built-in layer is still in training."""
+    builtin = nn.MultiheadAttention(4, 2)
+    from_builtin(builtin)
+    return builtin.training
+
+
+# --- FeedForward -------------------------------------------------------------------------------------------
+
+
+def one_feature(FeedForward: Code) -> Any:
+    """One feature; `up` passes it on, `down` multiplies by 100."""
+    layer = FeedForward(1, 1)
+    with torch.no_grad():
+        for linear, factor in ((layer.up, 1.0), (layer.down, 100.0)):
+            linear.weight.fill_(factor)
+            linear.bias.zero_()
+    return layer(torch.tensor([[-1.0], [1.0], [2.0]]))
+
+
+# --- TransformerBlock --------------------------------------------------------------------------------------
+
+
+def pre_norm_by_default(TransformerBlock: Code) -> Any:
+    """Two tokens; nothing is said about the norm."""
+    block = numbered(TransformerBlock(4, 2, 8))
+    return block(torch.tensor([[[1.0, 2, 0, 4], [0, 3, 1, 1]]]))
+
+
+def post_norm(TransformerBlock: Code) -> Any:
+    """Two tokens, normalised after each sum."""
+    block = numbered(TransformerBlock(4, 2, 8, norm_first=False))
+    return block(torch.tensor([[[1.0, 2, 0, 4], [0, 3, 1, 1]]]))
+
+
+def small_numbers(TransformerBlock: Code) -> Any:
+    """Tokens that hardly vary, so that the epsilon of the norm counts."""
+    block = numbered(TransformerBlock(4, 2, 8, norm_first=False))
+    for parameter in (*block.attention.parameters(), *block.feed_forward.parameters()):
+        parameter.data.zero_()
+    return block(torch.tensor([[[0.001, 0.002, 0.0, 0.004]]]))
+
+
+def second_token_hidden(TransformerBlock: Code) -> Any:
+    """Only the first token may be attended to."""
+    block = numbered(TransformerBlock(4, 2, 8))
+    x = torch.tensor([[[1.0, 2, 0, 4], [0, 3, 1, 1]]])
+    return block(x, torch.tensor([[True, False], [True, False]]))
+
+
+ITEMS: Mapping[str, Item] = {
+    "batched_torch.attention": Item(
+        torch_attention.attention,
+        (
+            a_query_without_keys,
+            gradient_of_queries,
+            gradient_without_keys,
+            half_precision,
+            dtype_of_the_output,
+        ),
+    ),
+    "batched_torch.MultiHeadAttention": Item(
+        torch_attention.MultiHeadAttention,
+        (names_of_parameters, two_sequences, everything_dropped, evaluated, half_dropped),
+    ),
+    "batched_torch.CausalSelfAttention": Item(
+        torch_attention.CausalSelfAttention,
+        (
+            as_long_as_allowed,
+            shorter_than_allowed,
+            longer_the_second_time,
+            in_half_precision,
+            on_another_device,
+        ),
+    ),
+    "batched_torch.from_builtin": Item(
+        torch_attention.from_builtin,
+        (same_output, without_biases, new_layer_changed, dropout_mode_dtype, mode_of_the_old_layer),
+    ),
+    "transformer_block.FeedForward": Item(transformer.FeedForward, (one_feature,)),
+    "transformer_block.TransformerBlock": Item(
+        transformer.TransformerBlock,
+        (pre_norm_by_default, post_norm, small_numbers, second_token_hidden),
+    ),
+}
