@@ -222,7 +222,6 @@ def collect(
         repeats: how often to shuffle the distances.
         seed: of the shuffling.
     """
-    rng = np.random.default_rng(seed)
     questions = []  # sentence, query, right words
     for number, sentence in enumerate(sentences):
         right: dict[int, list[int]] = {}
@@ -234,16 +233,22 @@ def collect(
             for query, targets in right.items()
             if without is None or query + without not in targets
         ]
-    distances = np.array([target - query for _, query, targets in questions for target in targets])
+    links = np.array(
+        [
+            (q, query, target, len(sentences[number].words))
+            for q, (number, query, targets) in enumerate(questions)
+            for target in targets
+        ]
+    )  # (links, 4)
+    drawn = exchange_targets(links[:, 1], links[:, 2], links[:, 3], repeats, seed)  # (repeats, links)
 
     rows = []
-    for number, query, targets in questions:
+    for q, (number, query, targets) in enumerate(questions):
         weights = maps[number]  # (heads, w, w)
         w = weights.shape[1]
         is_right = np.isin(np.arange(w), targets)  # (w,)
         picks = most_looked_at(weights, query)  # (heads,)
-        inside = distances[(query + distances >= 0) & (query + distances < w)]
-        drawn = query + rng.choice(inside, size=(repeats, 1, len(targets)))  # (repeats, 1, targets)
+        others = drawn[:, None, links[:, 0] == q]  # (repeats, 1, targets)
         rows.append(
             (
                 sentences[number].block,
@@ -252,12 +257,43 @@ def collect(
                 np.isin(query + np.array(OFFSETS), targets),
                 np.isin(np.array(PLACES), targets),
                 is_right.sum() / (w - 1),
-                (picks[:, None] == drawn).any(axis=2),  # (repeats, heads)
+                (picks[:, None] == others).any(axis=2),  # (repeats, heads)
             )
         )
     columns = [np.array(column) for column in zip(*rows, strict=True)]
     columns[-1] = columns[-1].mean(axis=0)  # (repeats, heads)
     return Answers(*columns)
+
+
+def exchange_targets(
+    queries: np.ndarray, targets: np.ndarray, lengths: np.ndarray, repeats: int, seed: int
+) -> np.ndarray:
+    """Exchange the distances of links at random, many times.
+
+    Two links that are drawn at random swap their distances, if both then still end inside their sentence; ten
+    times as often as there are links. So every distance stays as common as it was.
+
+    Args:
+        queries: from where each link leads, `(links,)`.
+        targets: to where, `(links,)`.
+        lengths: of how many words the sentence of each link is, `(links,)`.
+        repeats: how many results.
+        seed: of the drawing.
+
+    Returns:
+        Array `(repeats, links)`: to where each link leads then.
+    """
+    rng = np.random.default_rng(seed)
+    distances = np.tile(targets - queries, (repeats, 1))  # (repeats, links)
+    rows = np.arange(repeats)
+    for _ in range(10 * len(queries)):
+        i, j = rng.integers(len(queries), size=(2, repeats))
+        a, b = distances[rows, i], distances[rows, j]  # (repeats,) each
+        ends = np.stack([queries[i] + b, queries[j] + a])  # (2, repeats)
+        fits = ((ends >= 0) & (ends < np.stack([lengths[i], lengths[j]]))).all(axis=0)  # (repeats,)
+        distances[rows, i] = np.where(fits, b, a)
+        distances[rows, j] = np.where(fits, a, b)
+    return queries + distances
 
 
 def twin_hits(sentences: Sequence[Labelled], maps: Sequence[np.ndarray]) -> np.ndarray:
