@@ -14,6 +14,9 @@ Every piece that the course builds, under the name that the course gives it:
 `mha_lib.real_heads`       the attention of a trained model, and what its heads do
 `mha_lib.minilm`           the small trained model itself, and a stored sample of it
 `mha_lib.minilm_sample`    how the sample was made
+`mha_lib.labelled_links`   sentences in which somebody has marked which word belongs to which
+`mha_lib.head_scores`      what heads look at, as numbers, beside what simple rules reach
+`mha_lib.explorer`         attention weights of real heads as a part of a page that readers can explore
 `mha_lib.torch_attention`  the same as PyTorch modules (needs torch)
 `mha_lib.torch_tracing`    which operations PyTorch runs, and the memory that they take (needs torch)
 `mha_lib.fused`            attention written to be fast, equal to the readable layers (needs torch)
