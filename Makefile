@@ -2,7 +2,7 @@
 # make test     the whole test suite
 # make help     all targets
 .DEFAULT_GOAL := help
-.PHONY: help course test lint book exercises kit kill-table examples mutants check-machine check-browser clean
+.PHONY: help course test lint book exercises kit kill-table examples mutants soak bench check-machine check-browser check-database clean
 SHELL := /bin/bash
 
 PYTHON ?= python3
@@ -24,6 +24,10 @@ check-machine:
 
 check-browser:
 	@command -v chromium >/dev/null || { echo "Chromium, which the tests open the book in, is missing: sudo apt-get install chromium"; exit 1; }
+
+check-database:
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null \
+	  || { echo "PostgreSQL, which the tests keep a gradebook in, is missing: sudo apt-get install postgresql"; exit 1; }
 
 $(READY): pyproject.toml constraints.txt | check-machine
 	@echo "== installing into $(VENV) (some minutes the first time)"
@@ -63,11 +67,19 @@ lint: $(READY)  ## style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: check-machine check-browser $(READY) lint  ## style, types and all tests
+test: check-machine check-browser check-database $(READY) lint  ## style, types and all tests
 	$(BIN)/pytest -n 2 --dist loadfile
 
 mutants: $(READY)  ## how strong the hidden tests are: change the reference in every place and look what survives
 	$(BIN)/python -m mha_grader.mutation
+
+soak: $(READY)  ## grade a thousand hand-ins while processes are killed at random (about half an hour)
+	$(BIN)/python -m tests.mha_grader.killing
+
+bench: exercises  ## the library and the grader against their peers, a few minutes; the book shows it
+	$(BIN)/python -m benchmarks.layers --results build/bench
+	$(BIN)/python -m benchmarks.grader --results build/bench
+	$(BIN)/python -m benchmarks.scheduler --results build/bench
 
 clean:  ## remove everything that was made, the environment excepted
 	rm -rf _build build .pytest_cache .hypothesis .ruff_cache .mypy_cache

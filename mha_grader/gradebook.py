@@ -5,12 +5,13 @@ Importing nbgrader takes seconds, so it is imported only where it is used.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
 import logging
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -65,13 +66,13 @@ def check(db_url: str, assignment: Assignment) -> None:
     Raises:
         CourseError: if it does not; the text says what to do.
     """
-    from nbgrader.api import Gradebook, MissingEntry
+    from nbgrader.api import MissingEntry
 
     name = assignment.name
     expected = {cell.id: cell.points for cell in assignment.cells if cell.kind == "test"}
     found: dict[str, float] = {}
     if _exists(db_url):
-        with Gradebook(db_url) as book:
+        with _opened(db_url) as book:
             try:
                 cells = book.find_notebook(name, name).grade_cells
                 found = {cell.name: float(cell.max_score) for cell in cells}
@@ -82,6 +83,26 @@ def check(db_url: str, assignment: Assignment) -> None:
             f"the gradebook does not know {name} as it stands in solutions/: run `make exercises`, "
             "which enters it"
         )
+
+
+@contextlib.contextmanager
+def _opened(db_url: str) -> Iterator[Any]:
+    """nbgrader's gradebook.
+
+    Raises:
+        CourseError: if the database cannot be reached.
+    """
+    from nbgrader.api import Gradebook
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import OperationalError
+
+    try:
+        book = Gradebook(db_url)
+    except OperationalError as error:
+        place = make_url(db_url).render_as_string(hide_password=True)
+        raise CourseError(f"the gradebook {place} cannot be opened: {error.orig}") from None
+    with book:
+        yield book
 
 
 def _exists(db_url: str) -> bool:
@@ -141,9 +162,7 @@ def enter(
 
 def _due_dates(db_url: str, assignment: str) -> dict[str | None, Any]:
     """When the hand-ins in the gradebook are due, by student; under None, when those not yet in it are."""
-    from nbgrader.api import Gradebook
-
-    with Gradebook(db_url) as book:
+    with _opened(db_url) as book:
         found = book.find_assignment(assignment)
         return {None: found.duedate} | {each.student_id: each.duedate for each in found.submissions}
 
@@ -187,12 +206,12 @@ def read(course: Course, assignment: str, student: str | None = None) -> dict[st
     Returns:
         Empty if there is no gradebook, or it does not know the assignment.
     """
-    from nbgrader.api import Gradebook, MissingEntry
+    from nbgrader.api import MissingEntry
 
     db_url = course_directory(course).db_url
     if not _exists(db_url):
         return {}
-    with Gradebook(db_url) as book:
+    with _opened(db_url) as book:
         try:
             submissions = book.find_assignment(assignment).submissions
         except MissingEntry:
