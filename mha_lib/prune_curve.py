@@ -57,10 +57,7 @@ class PruneCurve:
 
     counts: tuple[int, ...]  # how many heads are masked
     cosine: np.ndarray  # (counts, triples): cosine to the full model's embedding, mean of the three sentences
-    right: np.ndarray  # (counts, triples): whether the paraphrase is nearer to the anchor than the distractor
-    found: (
-        np.ndarray
-    )  # (counts, triples): whether it is nearer than all paraphrases and distractors of the trial
+    found: np.ndarray  # (counts, triples): whether the paraphrase is found, see `found`
 
 
 @dataclass(frozen=True)
@@ -158,8 +155,7 @@ def prune_curve(trial: Trial, order: Sequence[int], counts: Sequence[int]) -> Pr
     """
     runs = [trial.without(order[:count]) for count in counts]
     cosine = np.array([cosine_to_full(trial, vectors) for vectors in runs])  # (counts, triples)
-    right = np.array([(margins(vectors) > 0).numpy() for vectors in runs])  # (counts, triples)
-    return PruneCurve(tuple(counts), cosine, right, np.array([found(vectors) for vectors in runs]))
+    return PruneCurve(tuple(counts), cosine, np.array([found(vectors) for vectors in runs]))
 
 
 def pair_effects(trial: Trial, layer: int) -> PairEffects:

@@ -168,9 +168,8 @@ def test_a_curve_starts_at_the_full_model_and_counts_what_the_runs_give(trial):
     assert curve.counts == (0, 30, 72)
     np.testing.assert_allclose(curve.cosine[0], 1.0, atol=1e-6)
     vectors = trial.run(gates_without(order[:30]))
-    np.testing.assert_array_equal(curve.right[1], (margins(vectors) > 0).numpy())
     np.testing.assert_array_equal(curve.found[1], found(vectors))
-    assert curve.cosine.shape == curve.right.shape == curve.found.shape == (3, 5)
+    assert curve.cosine.shape == curve.found.shape == (3, 5)
 
 
 def test_the_chosen_order_costs_least_on_other_sentences_and_its_reverse_most(encoder, importance):
@@ -200,7 +199,7 @@ def test_rank_correlation_knows_order_only():
     numbers = np.array([4.0, 1.0, 2.0, 9.0])
     assert rank_correlation(numbers, np.exp(numbers)) == 1.0
     assert rank_correlation(numbers, -numbers) == -1.0
-    assert rank_correlation(numbers, np.array([1.0, 3.0, 2.0, 4.0])) == 0.4
+    assert rank_correlation(numbers, np.array([1.0, 3.0, 2.0, 4.0])) == 0.2
 
 
 def test_a_smaller_layer_gives_what_the_masked_one_gives(model):
