@@ -34,7 +34,7 @@ TRIPLES = (
     ),
     (
         "The soup was far too salty.",
-        "There was too much salt in the broth.",
+        "The broth had too much salt.",
         "The prison was far too crowded.",
     ),
     (
@@ -49,7 +49,7 @@ TRIPLES = (
     ),
     (
         "The baby fell asleep in the car.",
-        "An infant dozed off on the drive.",
+        "An infant dozed on the drive.",
         "The price fell in the spring.",
     ),
     (
@@ -89,7 +89,7 @@ TRIPLES = (
     ),
     (
         "The thief escaped through the window.",
-        "The burglar climbed out and got away.",
+        "The burglar climbed out quickly.",
         "The sun shone through the window.",
     ),
     (
@@ -99,7 +99,7 @@ TRIPLES = (
     ),
     (
         "The children built a snowman.",
-        "The kids made a figure out of snow.",
+        "The kids made a snow figure.",
         "The Romans built a road.",
     ),
     (
@@ -114,7 +114,7 @@ TRIPLES = (
     ),
     (
         "Her grandmother lives in the country.",
-        "Her granny has a home in a rural area.",
+        "Granny has a rural home.",
         "Her luggage is in the cellar.",
     ),
     (
@@ -239,17 +239,17 @@ TRIPLES = (
     ),
     (
         "We missed the last bus.",
-        "We had to walk, as transport had stopped.",
+        "Public transport had stopped already.",
         "We tasted the last cheese.",
     ),
     (
         "The water is not safe to drink.",
-        "Do not swallow what comes from the tap.",
+        "What comes from this tap is poisonous.",
         "The ladder is not safe to climb.",
     ),
     (
         "The tree lost all its leaves.",
-        "It was autumn and the branches were bare.",
+        "Autumn left the branches bare.",
         "The club lost all its members.",
     ),
     (
