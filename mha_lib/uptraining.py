@@ -96,7 +96,7 @@ def share_kv_heads(attention: AttentionLayer | MultiHeadAttention, num_kv_heads:
 
 
 def uptrain(
-    kv_counts: Sequence[int], steps: int = 400, extra: int = 40, seed: int = 0
+    kv_counts: Sequence[int], steps: int = 300, extra: int = 30, seed: int = 0
 ) -> tuple[float, list[Uptraining]]:
     """Train a layer with four heads to name the tokens at four offsets, pool its keys and values, train on.
 
