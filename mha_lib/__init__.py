@@ -14,6 +14,10 @@ Every piece that the course builds, under the name that the course gives it:
 `mha_lib.real_heads`       the attention of a trained model, and what its heads do
 `mha_lib.minilm`           the small trained model itself, and a stored sample of it
 `mha_lib.minilm_sample`    how the sample was made
+`mha_lib.minilm_encoder`   the model in PyTorch, with a gate on every head (needs torch)
+`mha_lib.paraphrases`      sentences, what they mean in other words, and sentences that share only words
+`mha_lib.prune_curve`      which heads of the model can go, and what that costs (needs torch)
+`mha_lib.uptraining`       key and value heads of a trained layer pooled, then trained on (needs torch)
 `mha_lib.torch_attention`  the same as PyTorch modules (needs torch)
 `mha_lib.transformer`      the block that Transformers are stacked of, in PyTorch (needs torch)
 `mha_lib.pitfalls`         the known mistakes, each as code that is wrong in exactly one way
