@@ -17,6 +17,10 @@ Every piece that the course builds, under the name that the course gives it:
 `mha_lib.labelled_links`   sentences in which somebody has marked which word belongs to which
 `mha_lib.head_scores`      what heads look at, as numbers, beside what simple rules reach
 `mha_lib.explorer`         attention weights of real heads as a part of a page that readers can explore
+`mha_lib.minilm_encoder`   the model in PyTorch, with a gate on every head (needs torch)
+`mha_lib.paraphrases`      sentences, what they mean in other words, and sentences that share only words
+`mha_lib.prune_curve`      which heads of the model can go, and what that costs (needs torch)
+`mha_lib.uptraining`       key and value heads of a trained layer pooled, then trained on (needs torch)
 `mha_lib.torch_attention`  the same as PyTorch modules (needs torch)
 `mha_lib.torch_tracing`    which operations PyTorch runs, and the memory that they take (needs torch)
 `mha_lib.fused`            attention written to be fast, equal to the readable layers (needs torch)

@@ -1,6 +1,6 @@
 """Heads that are taken out of a layer for good: smaller weights, and attention that reads its width from them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -75,3 +75,39 @@ def prune_heads(
     stays = ~np.isin(np.arange(num_heads), heads)  # (num_heads,)
     columns = np.repeat(stays, d_k)  # (num_heads * d_k,): head i owns columns i*d_k … (i+1)*d_k - 1
     return W_Q[:, columns], W_K[:, columns], W_V[:, columns], W_O[columns], int(stays.sum())
+
+
+def prune_bert_heads(
+    weights: Mapping[str, Mapping[str, np.ndarray]], num_heads: int, heads: Sequence[int]
+) -> tuple[dict[str, dict[str, np.ndarray]], int]:
+    """Take heads out of a layer whose weights are stored as `bert_attention` wants them.
+
+    Args:
+        weights: `query`, `key`, `value` with `weight` `(num_heads * d_k, d_model)` and `bias` `(num_heads * d_k,)`,
+            and `dense` with `weight` `(d_model, num_heads * d_k)` and `bias` `(d_model,)`.
+        num_heads: number of heads.
+        heads: the heads to remove, distinct, in any order, counted from 0; perhaps none, but not all.
+
+    Returns:
+        The smaller weights and the number of heads that are left. The bias of `dense` belongs to no head and stays.
+
+    Source: Michel et al. 2019, Are Sixteen Heads Really Better than One?, section 2.3.
+
+    >>> W = {"weight": np.arange(8.0).reshape(4, 2), "bias": np.arange(4.0)}  # two heads of width 2
+    >>> dense = {"weight": np.arange(8.0).reshape(2, 4), "bias": np.ones(2)}
+    >>> smaller, left = prune_bert_heads({"query": W, "key": W, "value": W, "dense": dense}, 2, heads=[0])
+    >>> smaller["value"]["weight"], smaller["value"]["bias"], smaller["dense"]["weight"]
+    (array([[4., 5.],
+           [6., 7.]]), array([2., 3.]), array([[2., 3.],
+           [6., 7.]]))
+    """
+    names = ("query", "key", "value")
+    with_bias = (np.vstack([weights[name]["weight"].T, weights[name]["bias"]]) for name in names)
+    W_Q, W_K, W_V = with_bias  # (d_model + 1, num_heads * d_k) each: the bias is one more row
+    W_O = weights["dense"]["weight"].T  # (num_heads * d_k, d_model)
+    W_Q, W_K, W_V, W_O, left = prune_heads(W_Q, W_K, W_V, W_O, num_heads, heads)
+    pruned = {
+        name: {"weight": W[:-1].T, "bias": W[-1]} for name, W in zip(names, (W_Q, W_K, W_V), strict=True)
+    }
+    pruned["dense"] = {"weight": W_O.T, "bias": weights["dense"]["bias"]}
+    return pruned, left

@@ -9,8 +9,14 @@ import pytest
 import mha_lib
 
 MODULES = sorted(module.name for module in pkgutil.walk_packages(mha_lib.__path__, "mha_lib."))
-NEEDS_TORCH = {n for n in MODULES if "torch" in n or "transformer" in n}
-NEEDS_TORCH |= {"mha_lib.experiments", "mha_lib.fused", "mha_lib.pitfalls.catalogue"}
+NEEDS_TORCH = {n for n in MODULES if "torch" in n or "transformer" in n} | {
+    "mha_lib.experiments",
+    "mha_lib.fused",
+    "mha_lib.minilm_encoder",
+    "mha_lib.pitfalls.catalogue",
+    "mha_lib.prune_curve",
+    "mha_lib.uptraining",
+}
 FOR_THE_BOOK = {"mha_lib.plotting"}  # needs matplotlib
 STYLES = {name for name in MODULES if name.startswith("mha_lib.styles.")}  # use what students may use
 NUMPY_MODULES = [name for name in MODULES if name not in NEEDS_TORCH | FOR_THE_BOOK | STYLES]
@@ -38,7 +44,9 @@ def test_the_numpy_modules_do_not_load_torch():
 @pytest.mark.parametrize("name", ["mha_lib", *NUMPY_MODULES, *sorted(NEEDS_TORCH - STYLES)])
 def test_a_module_needs_only_numpy_torch_and_the_standard_library(name):
     roots = {imported.split(".")[0] for imported in imported_by(name)}
-    readers = {"safetensors", "tokenizers"} if name == "mha_lib.minilm" else set()  # of the real model
+    readers = set()
+    if name in ("mha_lib.minilm", "mha_lib.minilm_encoder"):
+        readers = {"safetensors", "tokenizers"}  # of the real model
     assert roots <= {"mha_lib", "numpy", "torch", *sys.stdlib_module_names} | readers
 
 
