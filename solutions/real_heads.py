@@ -249,7 +249,7 @@ def output(rng):
 
 
 @part(
-    points=2,
+    points=4,
     example="bert_attention(np.array([[[1.0, 2.0]]]), dict.fromkeys(['query', 'key', 'value', 'dense'], "
     "{'weight': np.array([[0.0, 1.0], [3.0, 0.0]]), 'bias': np.zeros(2)}), 2)[0]",
 )

@@ -109,6 +109,27 @@ def test_the_recognised_mistake_does_not_depend_on_the_name_of_the_class(grade):
     assert row.slugs == {"moves to another device": "mask-not-a-buffer"}
 
 
+@pytest.mark.parametrize(
+    ("merge", "slug"),
+    [
+        (lambda heads: heads.transpose(1, 2).flatten(2), "split-without-transpose"),
+        (
+            lambda heads: heads.reshape(heads.shape[0], -1, heads.shape[1] * heads.shape[3]),
+            "heads-fold-by-reshape",
+        ),
+    ],
+)
+def test_a_view_without_transposition_is_named_whichever_way_the_heads_are_merged(grade, merge, slug):
+    class Layer(torch_attention.MultiHeadAttention):
+        def forward(self, x, mask=None):
+            shape = (x.shape[0], self.num_heads, x.shape[1], self.d_k)
+            Q, K, V = (linear(x).view(shape) for linear in (self.q_proj, self.k_proj, self.v_proj))
+            weights = self.dropout(torch_attention.attention(Q, K, V, mask)[1])
+            return self.out_proj(merge(weights @ V))
+
+    assert set(grade("MultiHeadAttention", Layer).slugs.values()) == {slug}
+
+
 # Junk is a verdict on the student, never a crash of the grader
 
 

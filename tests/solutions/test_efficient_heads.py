@@ -1,5 +1,6 @@
 """The assignment `efficient_heads`: what each mistake costs, what junk does, and the whole notebook."""
 
+import numpy as np
 import pytest
 
 FUNCTIONS = ("grouped_query_attention", "kv_cache_bytes", "pruned_attention", "prune_heads")
@@ -52,6 +53,22 @@ def test_whoever_ignores_sharing_loses_half(assignment, grade, lost):
     assert lost("grouped_query_attention", multi_head) == {"groups", "one key head", "scale in groups"}
     row = grade("grouped_query_attention", multi_head)
     assert row.score == row.max_score / 2
+
+
+def test_the_number_of_key_heads_in_the_place_of_the_group_is_not_taken_for_the_first_head(assignment, grade):
+    def by_loop(X, W_Q, W_K, W_V, W_O, num_heads, num_kv_heads):
+        attention, d_k, heads = assignment.reference.attention, X.shape[-1] // num_heads, []
+        for i in range(num_heads):
+            own = slice(i * d_k, (i + 1) * d_k)
+            shared = i // num_kv_heads
+            K = (X @ W_K).reshape(*X.shape[:2], num_kv_heads, d_k)[:, :, shared]
+            V = (X @ W_V).reshape(*X.shape[:2], num_kv_heads, d_k)[:, :, shared]
+            heads.append(attention(X @ W_Q[:, own], K, V)[0])
+        return np.concatenate(heads, axis=-1) @ W_O
+
+    row = grade("grouped_query_attention", by_loop)
+    assert row.slugs["as many key heads"] == row.slugs["groups"] == "kv-index-by-number-of-heads"
+    assert "kv-first-head-for-all" not in row.slugs.values()
 
 
 # Junk is a verdict on the student, never a crash of the grader

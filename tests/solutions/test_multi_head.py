@@ -86,6 +86,16 @@ def test_a_layer_of_zeros_earns_nothing(grade, item):
     assert grade(item, lambda X, *others: np.zeros_like(X)).score == 0
 
 
+@pytest.mark.parametrize("slug", ["residual-added", "keys-and-values-exchanged"])
+def test_a_wrong_residual_and_exchanged_keys_and_values_are_named_in_cross_attention(assignment, grade, slug):
+    right = assignment.reference.cross_attention
+    wrong = {
+        "residual-added": lambda X, *rest: X + right(X, *rest),
+        "keys-and-values-exchanged": lambda X, M, Q, K, V, *rest: right(X, M, Q, V, K, *rest),
+    }
+    assert set(grade("cross_attention", wrong[slug]).slugs.values()) == {slug}
+
+
 # Junk is a verdict on the student, never a crash of the grader
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from mha_lib import pitfalls
 from mha_lib.minilm import load_sample
 from mha_lib.real_heads import bert_attention, head_importance, offset_score
 
@@ -42,6 +43,12 @@ COSTS = [
 @pytest.mark.parametrize(("item", "slug", "parts"), COSTS)
 def test_a_mistake_costs_only_the_parts_about_it(lost_to, item, slug, parts):
     assert lost_to(item, slug) == parts
+
+
+def test_whoever_takes_the_stored_weights_as_they_are_loses_a_quarter(grade):
+    wrong = pitfalls.variants("real_heads", "bert_attention")["stored-weights-not-transposed"]
+    row = grade("bert_attention", wrong)
+    assert row.score <= 0.75 * row.max_score
 
 
 # Junk is a verdict on the student, never a crash of the grader
