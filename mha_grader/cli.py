@@ -68,14 +68,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--course", type=Path, metavar="DIR", help="the course's folder (default: this one)")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
+    assignment = argparse.ArgumentParser(add_help=False)
+    assignment.add_argument("assignment", metavar="ASSIGNMENT", help="its name, for instance single_head")
+    student = argparse.ArgumentParser(add_help=False, parents=[assignment])
+    student.add_argument("--student", metavar="ID", help="only this student")
+
     grade = commands.add_parser(
         "grade",
+        parents=[student],
         help="grade hand-ins and enter the scores in the gradebook",
         description="Grade every hand-in of an assignment, enter the scores in nbgrader's gradebook, and show a "
         "table. Hand-ins that were graded before and have not changed are not run again.",
     )
-    grade.add_argument("assignment", metavar="ASSIGNMENT", help="its name, for instance single_head")
-    grade.add_argument("--student", metavar="ID", help="only this student")
     grade.add_argument(
         "--submitted", type=Path, metavar="DIR", help="where the hand-ins lie (default: submitted/)"
     )
@@ -98,20 +102,19 @@ def _parser() -> argparse.ArgumentParser:
 
     page = commands.add_parser(
         "feedback",
+        parents=[student],
         help="write a page for each student",
         description="Write feedback/STUDENT/ASSIGNMENT/ASSIGNMENT.html for hand-ins that have been graded. "
         "Scores and comments that people gave in formgrader are in it.",
     )
-    page.add_argument("assignment", metavar="ASSIGNMENT", help="its name, for instance single_head")
-    page.add_argument("--student", metavar="ID", help="only this student")
     page.set_defaults(run=_feedback)
 
     table = commands.add_parser(
         "export",
+        parents=[assignment],
         help="write the scores as CSV and JSON",
         description="Write grades/ASSIGNMENT.csv and grades/ASSIGNMENT.json for hand-ins that have been graded.",
     )
-    table.add_argument("assignment", metavar="ASSIGNMENT", help="its name, for instance single_head")
     table.set_defaults(run=_export)
 
     log = commands.add_parser(
@@ -127,11 +130,11 @@ def _parser() -> argparse.ArgumentParser:
 
     attempt = commands.add_parser(
         "try",
+        parents=[assignment],
         help="grade plain files that define one item",
         description="Grade Python files, each of which defines one item of an assignment (and whatever it needs), "
         "through the same sandbox and the same hidden tests as hand-ins.",
     )
-    attempt.add_argument("assignment", metavar="ASSIGNMENT", help="its name, for instance single_head")
     attempt.add_argument(
         "item", metavar="ITEM", help="the name that each file defines, for instance attention"
     )

@@ -16,13 +16,17 @@ result is shown to students, expected and got, when no known misconception expla
 
 A part passes only if its body returns. What the `expect_…` functions put into `Mismatch` is shown to
 students: shapes, types and sizes of differences, never a value of a hidden input.
+
+A mistake should cost the parts that are about it, and no others. The `…_qkv` and `…_layer` functions make
+inputs for that: with *decided* ones a wrong scale makes no difference, with *undecided* ones only the mask does.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -37,16 +41,32 @@ __all__ = [
     "Mismatch",
     "checker_parts",
     "construct",
+    "decided_layer",
+    "decided_qkv",
     "expect",
+    "expect_answer",
     "expect_close",
     "expect_equal",
+    "expect_gradients",
     "expect_raises",
     "expect_unchanged",
     "filled",
     "gradients",
     "keep",
     "load_parameters",
+    "mask_of",
+    "number_of",
+    "output_of",
+    "pair_of",
     "part",
+    "random_layer",
+    "random_mask",
+    "scalar_qkv",
+    "stored_layer",
+    "tensor",
+    "twins",
+    "undecided_layer",
+    "undecided_qkv",
 ]
 
 
@@ -233,8 +253,73 @@ def expect_equal(got: Any, expected: Any, what: str = "the result") -> None:
         raise Mismatch(f"{what} is not right")
 
 
+def expect_answer(answers: Any, expected: Mapping[str, Any], question: str, tolerance: float = 0.005) -> None:
+    """One of a dict of short answers is right: a number, or a choice of one letter.
+
+    Args:
+        answers: what the student's cell defines.
+        expected: the right answers. A text stands for a choice, in which capitals and spaces do not matter.
+        question: which answer is meant.
+        tolerance: how far off a number may be.
+
+    Raises:
+        Mismatch: if it is missing, of another kind or not right.
+    """
+    expect(isinstance(answers, dict), "answers should be a dict")
+    name, answer, right = f"answers[{question!r}]", answers.get(question), expected[question]
+    expect(answer is not None, f"{name} is empty")
+    if isinstance(right, str):
+        letter = isinstance(answer, str) and len(answer.strip()) == 1
+        expect(letter, f"{name} should be one letter in quotation marks, and nothing else")
+        expect(answer.strip().lower() == right, f"{name} is not the right choice")
+    else:
+        number = number_of(answer, name)
+        expect(right - tolerance <= number <= right + tolerance, f"{name} is not the right number")
+
+
+def number_of(result: Any, what: str) -> int | float:
+    """The number that a result is, whole or not: whether it is an int may have a part of its own.
+
+    Raises:
+        Mismatch: if it is no number, or a boolean.
+    """
+    if isinstance(result, np.ndarray) and result.shape == ():
+        result = result.item()
+    expect(type(result) in (int, float), f"{what} should be a number")
+    return result
+
+
+def mask_of(result: Any) -> np.ndarray:
+    """The mask that a result is, of booleans or of numbers: the dtype may have a part of its own.
+
+    Raises:
+        Mismatch: if it is no array, or holds something else.
+    """
+    if not (isinstance(result, np.ndarray) and result.dtype.kind in "biuf"):
+        raise Mismatch(f"the mask should be a boolean array, but it is {_describe(result)}")
+    return result
+
+
+def output_of(result: Any) -> Any:
+    """The first of a pair, else the result itself: how many come back may have a part of its own."""
+    return result[0] if isinstance(result, tuple | list) and len(result) == 2 else result
+
+
+def pair_of(result: Any) -> tuple[Any, Any]:
+    """The output and the weights.
+
+    Raises:
+        Mismatch: if these are not two.
+    """
+    pair = isinstance(result, tuple | list) and len(result) == 2
+    expect(pair, f"two results should come back, (output, weights), but what came is {_describe(result)}")
+    return result[0], result[1]
+
+
 def load_parameters(module: Any, parameters: dict[str, Any]) -> None:
     """Copy arrays or tensors into the parameters of the student's module, by dotted path.
+
+    A bias of zeros may be missing: that costs the parts in which biases are not 0, and no others.
 
     Raises:
         Mismatch: if it has no such parameter, or one of another shape.
@@ -246,8 +331,31 @@ def load_parameters(module: Any, parameters: dict[str, Any]) -> None:
         except CallError as error:
             if error.kind != "error":
                 raise
+            if name.endswith("bias") and not value.any():
+                continue
             shape = tuple(np.shape(as_array(value)))
             raise Mismatch(f"it has no parameter {name} of shape {shape}, which it should have") from None
+
+
+def twins(tested: Any, reference: Any, parameters: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+    """A module of the student's and one of the reference's, made alike, with the same numbers, in eval mode.
+
+    Args:
+        tested: the student's class.
+        reference: the reference's class.
+        parameters: tensors by dotted path.
+        args: what both are made with.
+        kwargs: what both are made with, by name.
+
+    Raises:
+        Mismatch: if the student's module lacks a parameter.
+        CallError: if it cannot be made.
+    """
+    module, expected = tested(*args, **kwargs), reference(*args, **kwargs)
+    load_parameters(module, parameters)
+    expected.load_state_dict(parameters)
+    module.eval()
+    return module, expected.eval()
 
 
 def gradients(callee: Any, args: Sequence[Any], wrt: Sequence[int | str], cotangent: Any) -> list[Any]:
@@ -263,6 +371,42 @@ def gradients(callee: Any, args: Sequence[Any], wrt: Sequence[int | str], cotang
         CallError: if the call or the backward pass failed.
     """
     return list(callee.gradients(args, wrt, cotangent))
+
+
+def expect_gradients(
+    rng: np.random.Generator,
+    callee: Any,
+    expected: Any,
+    args: Sequence[Any],
+    wrt: Sequence[int | str],
+    tolerance: float = 1e-4,
+) -> None:
+    """Gradients of a random weighting of the output are those of the reference.
+
+    Args:
+        rng: draws the weighting.
+        callee: a student's function or module; of several outputs the first is taken.
+        expected: the reference's.
+        args: arguments for both.
+        wrt: positions of arguments, and dotted paths of the module's parameters.
+        tolerance: as in `expect_close`.
+
+    Raises:
+        Mismatch: if a gradient does not arrive, or is not right.
+        CallError: if the call or the backward pass failed.
+    """
+    import torch
+
+    names = list(inspect.signature(getattr(expected, "forward", expected)).parameters)
+    leaves = {key: args[key].clone().requires_grad_() for key in wrt if isinstance(key, int)}
+    output = output_of(expected(*[leaves.get(index, value) for index, value in enumerate(args)]))
+    cotangent = tensor(rng.normal(size=output.shape))
+    sources = [leaves[key] if isinstance(key, int) else expected.get_parameter(key) for key in wrt]
+    right = torch.autograd.grad((output * cotangent).sum(), sources)
+    for key, got, wanted in zip(wrt, gradients(callee, args, wrt, cotangent), right, strict=True):
+        name = names[key] if isinstance(key, int) else key
+        expect(got is not None, f"no gradient reaches {name}: the chain of tensors is cut somewhere")
+        expect_close(got, wanted, tolerance, what=f"the gradient of {name}")
 
 
 def keep(callee: Any, *args: Any, **kwargs: Any) -> Any:
@@ -305,6 +449,120 @@ def filled(module: Any) -> Any:
         }
     )
     return module
+
+
+def random_mask(rng: np.random.Generator, *shape: int, empty_rows: int = 0) -> np.ndarray:
+    """A mask in which each row has a True and a False, but for `empty_rows` rows of False alone."""
+    mask = rng.random(shape) < 0.6
+    mask[..., 0], mask[..., 1] = True, False
+    mask = rng.permuted(mask, axis=-1)
+    if empty_rows:
+        mask[..., rng.permutation(shape[-2])[:empty_rows], :] = False
+    return mask
+
+
+def scalar_qkv(rng: np.random.Generator, *leading: int, n: int = 5, m: int = 7) -> list[np.ndarray]:
+    """Q, K and V of width 1: dividing by the root of a width does nothing, so they do not test the scale."""
+    return [rng.normal(size=(*leading, tokens, 1)) for tokens in (n, m, m)]
+
+
+def decided_qkv(
+    rng: np.random.Generator, *leading: int, n: int = 5, m: int = 7, d_k: int = 4, d_v: int = 6
+) -> list[np.ndarray]:
+    """Q, K and V in which each query asks for one kind of key: 0 for it, far below 0 for others, on any scale."""
+    of_key = rng.permuted(np.broadcast_to(np.arange(m) % d_k, (*leading, m)), axis=-1)  # (..., m)
+    asked = rng.integers(d_k, size=(*leading, n))  # (..., n)
+    one_hot = np.eye(d_k)
+    return [300.0 * (one_hot[asked] - 1.0), one_hot[of_key], rng.normal(size=(*leading, m, d_v))]
+
+
+def undecided_qkv(
+    rng: np.random.Generator, *leading: int, n: int = 5, m: int = 7, d_v: int = 6
+) -> list[np.ndarray]:
+    """Q, K and V with which all scores are 0, so that only a mask tells the keys apart."""
+    K, V = rng.normal(size=(*leading, m, 1)), rng.normal(size=(*leading, m, d_v))
+    return [np.zeros((*leading, n, 1)), K, V]
+
+
+def random_layer(rng: np.random.Generator, batch: int, n: int, num_heads: int, d_k: int) -> tuple[Any, ...]:
+    """Tokens, W_Q, W_K, W_V, W_O and the number of heads: queries, keys and outputs of ordinary size."""
+    d_model = num_heads * d_k
+    X, weights = rng.normal(size=(batch, n, d_model)), rng.normal(size=(4, d_model, d_model))
+    return X, *(weights / np.sqrt(d_model)), num_heads
+
+
+def decided_layer(
+    rng: np.random.Generator,
+    batch: int,
+    n: int,
+    num_heads: int,
+    d_k: int,
+    *,
+    num_kv_heads: int | None = None,
+    d_model: int | None = None,
+    apart: float = 28.0,
+) -> tuple[Any, ...]:
+    """Tokens, W_Q, W_K, W_V, W_O and the number of heads; each query asks for one kind of key, on any scale.
+
+    The first three features of a token tell its kind, of which there are three. In each head it looks for tokens
+    of the next kind, or of the one before: their scores are 0, and the others are so much lower that they get no
+    weight, whichever scale somebody takes for the right one. With n a multiple of 3, a softmax over queries would
+    go unnoticed.
+
+    Args:
+        rng: draws all of it.
+        batch, n: number of sequences and of tokens.
+        num_heads, d_k: number and width of the query heads, which are 3 or more wide.
+        num_kv_heads: number of heads of keys and values. None: `num_heads`.
+        d_model: number of features. None: as wide as the heads together.
+        apart: how much lower the other scores are on the right scale. Up to 30 suit masks that act after the
+            exponential.
+    """
+    kv_heads, width = num_kv_heads or num_heads, num_heads * d_k
+    d_model, kinds = d_model or width, np.eye(3)
+    X = rng.normal(size=(batch, n, d_model))
+    X[..., :3] = kinds[rng.permuted(np.broadcast_to(np.arange(n) % 3, (batch, n)), axis=-1)]
+    W_Q, W_K = np.zeros((d_model, width)), np.zeros((d_model, kv_heads * d_k))
+    for i in range(num_heads):
+        shift = (
+            i // (num_heads // kv_heads) + (-1) ** i
+        )  # its key head turns the kinds by the first of the two
+        W_Q[:3, i * d_k : i * d_k + 3] = apart * np.sqrt(d_k) * (np.roll(kinds, shift, axis=1) - 1.0)
+    for j in range(kv_heads):
+        W_K[:3, j * d_k : j * d_k + 3] = np.roll(kinds, j, axis=1)
+    W_V = rng.normal(size=(d_model, kv_heads * d_k)) / np.sqrt(d_model)
+    W_O = rng.normal(size=(width, d_model)) / np.sqrt(width)
+    return X, W_Q, W_K, W_V, W_O, num_heads
+
+
+def stored_layer(
+    rng: np.random.Generator, batch: int, n: int, num_heads: int, d_k: int, *, biased: Sequence[str] = ()
+) -> tuple[Any, ...]:
+    """A decided layer as PyTorch stores it: tokens, weights `(out, in)` with biases, the number of heads.
+
+    The biases of those of `query`, `key`, `value` and `dense` that are `biased` are random, the others 0.
+    """
+    X, W_Q, W_K, W_V, W_O, num_heads = decided_layer(rng, batch, n, num_heads, d_k)
+    weights = {"query": W_Q.T, "key": W_K.T, "value": W_V.T, "dense": W_O.T}
+    biases = {name: rng.normal(size=len(W)) * (name in biased) for name, W in weights.items()}
+    return X, {name: {"weight": W, "bias": biases[name]} for name, W in weights.items()}, num_heads
+
+
+def undecided_layer(
+    rng: np.random.Generator, batch: int, n: int, num_heads: int, d_k: int
+) -> tuple[Any, ...]:
+    """Tokens, W_Q, W_K, W_V, W_O and the number of heads: all scores are 0, and nothing is projected."""
+    d_model = num_heads * d_k
+    zeros, ones = np.zeros((d_model, d_model)), np.eye(d_model)
+    return rng.normal(size=(batch, n, d_model)), zeros, zeros, ones, ones, num_heads
+
+
+def tensor(array: Any) -> Any:
+    """The array as a tensor; floats become float32."""
+    import torch
+
+    made = torch.from_numpy(np.ascontiguousarray(array))
+    return made.float() if made.is_floating_point() else made
 
 
 def is_tensor(value: Any) -> bool:

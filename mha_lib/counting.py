@@ -6,7 +6,10 @@ from mha_lib.heads import head_dim
 def count_parameters(
     d_model: int, num_heads: int, num_kv_heads: int | None = None, bias: bool = False
 ) -> int:
-    """Number of parameters of W_Q, W_K, W_V and W_O together.
+    """Number of parameters of W_Q, W_K, W_V and W_O together: all their entries, and the biases if there are any.
+
+    Query heads that share key heads and value heads make W_K and W_V narrower, and W_Q and W_O not. A bias has
+    one number for each column of its weights.
 
     Args:
         d_model: number of features.
@@ -15,16 +18,15 @@ def count_parameters(
         bias: whether each of the four projections has a bias.
 
     Returns:
-        2·d_model² + 2·d_model·num_kv_heads·d_k, and 2·d_model + 2·num_kv_heads·d_k more with biases. With
-        as many key heads as query heads, that is 4·d_model² however many heads there are.
+        The count, as an int.
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.2; Ainslie et al. 2023, GQA,
     section 2.2.
 
-    >>> count_parameters(512, num_heads=8)
-    1048576
-    >>> count_parameters(512, num_heads=8, num_kv_heads=2, bias=True)
-    656640
+    >>> count_parameters(6, num_heads=3)  # four matrices of 36 entries
+    144
+    >>> count_parameters(6, num_heads=3, num_kv_heads=1, bias=True)  # 36 + 12 + 12 + 36, and 6 + 2 + 2 + 6
+    112
     """
     if num_kv_heads is None:
         num_kv_heads = num_heads
@@ -37,20 +39,21 @@ def count_parameters(
 def attention_flops(n: int, d_model: int) -> int:
     """Floating-point operations of the matrix products in one forward pass of multi-head self-attention.
 
-    One sequence, no mask; a multiplication with its addition counts as 2; the softmax is not counted; the
-    four projections are. The number of heads does not matter.
+    Counted are the four projections, the scores and the weighted values, for one sequence without a mask. A
+    multiplication with its addition counts as 2. Softmax, scale and biases are not counted. The number of heads
+    does not matter.
 
     Args:
         n: number of tokens.
         d_model: number of features.
 
     Returns:
-        8·n·d_model² for the four projections and 4·n²·d_model for Q Kᵀ and the weighted values.
+        The count, as an int.
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 4, table 1, gives the orders of growth.
 
-    >>> attention_flops(n=10, d_model=4)
-    2880
+    >>> attention_flops(n=2, d_model=3)  # 36 for each projection, 24 for the scores, 24 for the weighted values
+    192
     """
     projections = 4 * (2 * n * d_model * d_model)  # four products (n, d_model) @ (d_model, d_model)
     scores = 2 * n * n * d_model  # over all heads: (n, d_k) @ (d_k, n)

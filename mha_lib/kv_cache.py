@@ -59,6 +59,8 @@ def kv_cache_bytes(
 ) -> int:
     """Bytes that the keys and values of all layers take, for sequences of n tokens.
 
+    For each token of each sequence, every layer stores one key and one value in each of its key heads.
+
     Args:
         batch: number of sequences.
         n: tokens in each.
@@ -68,10 +70,12 @@ def kv_cache_bytes(
         bytes_per_value: 2 for float16 and bfloat16, 4 for float32.
 
     Returns:
-        2 times the product of all six, as an int.
+        The bytes of all keys and values together, as an int.
 
     Source: Shazeer 2019, Fast Transformer Decoding, sections 2.4.1 and 3.1, compares these sizes.
 
+    >>> kv_cache_bytes(1, n=3, num_layers=2, num_kv_heads=1, d_k=4)  # 24 numbers for keys, 24 for values
+    96
     >>> kv_cache_bytes(1, n=4096, num_layers=32, num_kv_heads=32, d_k=128) / 2**30  # Llama 2 7B, in GiB
     2.0
     """

@@ -11,16 +11,24 @@ import numpy as np
 
 from mha_grader.testing import (
     CallError,
-    Mismatch,
     construct,
+    decided_qkv,
     expect,
     expect_close,
+    expect_gradients,
     expect_unchanged,
     filled,
     gradients,
     keep,
     load_parameters,
+    output_of,
+    pair_of,
     part,
+    random_mask,
+    scalar_qkv,
+    tensor,
+    twins,
+    undecided_qkv,
 )
 
 reference = SimpleNamespace()  # in grading: the instructor's solutions by name
@@ -221,56 +229,15 @@ check_unchanged("attention leaves its arguments alone", attention, Q, K, V, mask
 import torch
 
 
-def output_of(result):
-    # Also where nothing else was returned: that costs the parts about the weights only.
-    return result[0] if isinstance(result, tuple | list) and len(result) == 2 else result
-
-
-def weights_of(result):
-    pair = isinstance(result, tuple | list) and len(result) == 2
-    expect(pair, "attention should return two tensors, (output, weights)")
-    return result[1]
-
-
-def expect_output(*arguments, tolerance=1e-5):
+def expect_output(*arrays, tolerance=1e-5):
+    arguments = [tensor(array) for array in arrays]
     expect_close(output_of(attention(*arguments)), reference.attention(*arguments)[0], tolerance)
 
 
-def tensors(*arrays, dtype=torch.float32):
-    return [torch.from_numpy(np.ascontiguousarray(array)).to(dtype) for array in arrays]
-
-
-def scalars(rng, *leading, n=5, m=7):
-    # d_k = d_v = 1: dividing by the root of a width does nothing, so these tokens do not test the scale.
-    return tensors(*[rng.normal(size=(*leading, tokens, 1)) for tokens in (n, m, m)])
-
-
-def kinds(rng, *leading, n=5, m=7, d_k=4, d_v=6):
-    # Each query asks for one kind of key: 0 for it and far below 0 for the others, on any scale.
-    of_key = rng.permuted(np.broadcast_to(np.arange(m) % d_k, (*leading, m)), axis=-1)  # (..., m)
-    asked = rng.integers(d_k, size=(*leading, n))  # (..., n)
-    one_hot = np.eye(d_k)
-    return tensors(300.0 * (one_hot[asked] - 1.0), one_hot[of_key], rng.normal(size=(*leading, m, d_v)))
-
-
-def undecided(rng, *leading, n=5, m=7, d_v=6):
-    # All scores are 0, so that only the mask tells the keys apart.
-    K, V = rng.normal(size=(*leading, m, 1)), rng.normal(size=(*leading, m, d_v))
-    return tensors(np.zeros((*leading, n, 1)), K, V)
-
-
-def some_of(rng, *shape):
-    # Random, with at least one True and one False in each row.
-    mask = rng.random(shape) < 0.6
-    mask[..., 0], mask[..., 1] = True, False
-    return torch.from_numpy(rng.permuted(mask, axis=-1))
-
-
-def some_empty(rng, *shape):
-    # The same, and two of the rows have no True at all.
-    mask = some_of(rng, *shape)
-    mask[..., rng.permutation(shape[-2])[:2], :] = False
-    return mask
+def expect_weights(*arrays):
+    arguments = [tensor(array) for array in arrays]
+    weights = pair_of(attention(*arguments))[1]
+    expect_close(weights, reference.attention(*arguments)[1], what="weights")
 
 
 @part(
@@ -279,7 +246,7 @@ def some_empty(rng, *shape):
 )
 def values(rng):
     "Each output is the average of the values, with the softmax of the query's scores as weights."
-    expect_output(*scalars(rng))
+    expect_output(*scalar_qkv(rng))
 
 
 @part(
@@ -288,7 +255,7 @@ def values(rng):
 )
 def scale(rng):
     "The scores are divided by the square root of the width d_k of queries and keys."
-    expect_output(*tensors(rng.normal(size=(5, 24)), rng.normal(size=(7, 24)), rng.normal(size=(7, 3))))
+    expect_output(rng.normal(size=(5, 24)), rng.normal(size=(7, 24)), rng.normal(size=(7, 3)))
 
 
 @part(
@@ -297,22 +264,21 @@ def scale(rng):
 )
 def leading_axes(rng):
     "Each sequence and each head is treated by itself, with one leading axis and with two."
-    expect_output(*kinds(rng, 2))
-    expect_output(*kinds(rng, 2, 3))
+    expect_output(*decided_qkv(rng, 2))
+    expect_output(*decided_qkv(rng, 2, 3))
 
 
 @part(points=1, needs=("scale", "leading_axes"))
 def scale_in_a_batch(rng):
     "The width d_k is found on the last axis, however many axes there are."
-    expect_output(*tensors(*[rng.normal(size=(2, 3, *size)) for size in [(5, 24), (7, 24), (7, 6)]]))
+    expect_output(*[rng.normal(size=(2, 3, *size)) for size in [(5, 24), (7, 24), (7, 6)]])
 
 
 @part(points=1, example="attention(torch.zeros(1, 3), torch.ones(2, 3), torch.tensor([[0.0], [10.0]]))")
 def weights(rng):
     "The second result is the weights, one row for each query."
-    for arguments in (scalars(rng), kinds(rng, 2)):
-        expected = reference.attention(*arguments)[1]
-        expect_close(weights_of(attention(*arguments)), expected, what="weights")
+    expect_weights(*scalar_qkv(rng))
+    expect_weights(*decided_qkv(rng, 2))
 
 
 @part(
@@ -322,7 +288,7 @@ def weights(rng):
 )
 def mask(rng):
     "A query averages over the keys for which its row of the mask is True, and over no others."
-    expect_output(*scalars(rng), some_of(rng, 5, 7))
+    expect_output(*scalar_qkv(rng), random_mask(rng, 5, 7))
 
 
 @part(
@@ -332,8 +298,8 @@ def mask(rng):
 )
 def mask_for_each_sequence(rng):
     "A mask (n, m) holds for all sequences and heads; with one of (batch, 1, n, m) each sequence has its own."
-    expect_output(*undecided(rng, 2, 3), some_of(rng, 5, 7))
-    expect_output(*undecided(rng, 2, 3), some_of(rng, 2, 1, 5, 7))
+    expect_output(*undecided_qkv(rng, 2, 3), random_mask(rng, 5, 7))
+    expect_output(*undecided_qkv(rng, 2, 3), random_mask(rng, 2, 1, 5, 7))
 
 
 @part(
@@ -344,9 +310,7 @@ def mask_for_each_sequence(rng):
 )
 def masked_weights(rng):
     "The weights that are returned are those after the mask: 0 where it is False, and with sum 1."
-    arguments = [*scalars(rng), some_of(rng, 5, 7)]
-    expected = reference.attention(*arguments)[1]
-    expect_close(weights_of(attention(*arguments)), expected, what="weights")
+    expect_weights(*scalar_qkv(rng), random_mask(rng, 5, 7))
 
 
 @part(
@@ -358,8 +322,7 @@ def scores_far_below_zero(rng):
     "A masked key gets no weight even if the scores of all the others are about -20,000."
     Q = np.array([[-200.0], [1.0], [-200.0], [-1.0], [50.0]])
     K = 100.0 + rng.normal(size=(7, 1)) / 100.0  # the scores of a row lie within a few of each other
-    arguments = tensors(Q, K, rng.normal(size=(7, 1)))
-    expect_output(*arguments, some_of(rng, 5, 7), tolerance=1e-2)
+    expect_output(Q, K, rng.normal(size=(7, 1)), random_mask(rng, 5, 7), tolerance=1e-2)
 
 
 @part(
@@ -370,7 +333,7 @@ def large_scores(rng):
     "Scores in the thousands, of either sign, do not overflow."
     Q = np.array([[100.0], [-100.0], [0.0], [100.0], [-1.0]])
     K = 30.0 + rng.normal(size=(7, 1)) / 100.0
-    expect_output(*tensors(Q, K, rng.normal(size=(7, 1))), tolerance=1e-2)
+    expect_output(Q, K, rng.normal(size=(7, 1)), tolerance=1e-2)
 
 
 @part(
@@ -380,10 +343,10 @@ def large_scores(rng):
 )
 def nothing_to_attend_to(rng):
     "The output of a query that may attend to nothing is 0, and the others are what they should be."
-    expect_output(*scalars(rng), some_empty(rng, 5, 7))
-    mask = some_empty(rng, 2, 1, 5, 7)
+    expect_output(*scalar_qkv(rng), random_mask(rng, 5, 7, empty_rows=2))
+    mask = random_mask(rng, 2, 1, 5, 7, empty_rows=2)
     mask[1] = False  # a sequence that is all padding
-    expect_output(*undecided(rng, 2, 3), mask)
+    expect_output(*undecided_qkv(rng, 2, 3), mask)
 
 
 @part(
@@ -394,39 +357,30 @@ def nothing_to_attend_to(rng):
 )
 def no_weights(rng):
     "The weights of a query that may attend to nothing are 0."
-    arguments = [*scalars(rng), some_empty(rng, 5, 7)]
-    expected = reference.attention(*arguments)[1]
-    expect_close(weights_of(attention(*arguments)), expected, what="weights")
+    expect_weights(*scalar_qkv(rng), random_mask(rng, 5, 7, empty_rows=2))
 
 
-def expect_gradients(rng, *arguments):
-    tokens, rest = arguments[:3], arguments[3:]
-    (cotangent,) = tensors(rng.normal(size=(*tokens[0].shape[:-1], tokens[2].shape[-1])))
-    found = gradients(attention, arguments, [0, 1, 2], cotangent)
-    leaves = [token.clone().requires_grad_() for token in tokens]
-    total = (reference.attention(*leaves, *rest)[0] * cotangent).sum()
-    expected = torch.autograd.grad(total, leaves)
-    for name, got, right in zip("QKV", found, expected, strict=True):
-        expect(got is not None, f"no gradient reaches {name}: the chain of tensors is cut somewhere")
-        expect_close(got, right, tolerance=1e-4, what=f"the gradient of {name}")
+def expect_gradients_of_tokens(rng, *arrays):
+    arguments = [tensor(array) for array in arrays]
+    expect_gradients(rng, attention, reference.attention, arguments, [0, 1, 2])
 
 
 @part(points=1)
 def gradient(rng):
     "Gradients of the output reach Q, K and V."
-    expect_gradients(rng, *scalars(rng))
+    expect_gradients_of_tokens(rng, *scalar_qkv(rng))
 
 
 @part(points=2)
 def gradient_with_nothing_to_attend_to(rng):
     "All gradients are finite, and right, also if some queries may attend to nothing."
-    expect_gradients(rng, *scalars(rng), some_empty(rng, 5, 7))
+    expect_gradients_of_tokens(rng, *scalar_qkv(rng), random_mask(rng, 5, 7, empty_rows=2))
 
 
 def expect_half(rng, dtype, tolerance):
     Q, K, V = rng.uniform(-3, 3, size=(5, 1)), rng.uniform(-3, 3, size=(7, 1)), rng.uniform(size=(7, 1))
-    arguments = tensors(Q, K, V, dtype=dtype)
-    mask = some_of(rng, 5, 7)
+    arguments = [tensor(array).to(dtype) for array in (Q, K, V)]
+    mask = tensor(random_mask(rng, 5, 7))
     got = output_of(attention(*arguments, mask))
     expected = reference.attention(*[each.double() for each in arguments], mask)[0].to(dtype)
     expect_close(got, expected, tolerance)
@@ -459,14 +413,14 @@ def bfloat16(rng):
 )
 def float64(rng):
     "In float64 the output is in float64."
-    arguments = [token.double() for token in scalars(rng)]
+    arguments = [tensor(array).double() for array in scalar_qkv(rng)]
     expect_close(output_of(attention(*arguments)), reference.attention(*arguments)[0])
 
 
 @part(points=1, needs="values")
 def order_of_keys_does_not_matter(rng):
     "Keys and values in another order give the same output: attention knows no positions."
-    Q, K, V = scalars(rng)
+    Q, K, V = map(tensor, scalar_qkv(rng))
     order = rng.permutation(7)
     expect_close(output_of(attention(Q, K[order], V[order])), reference.attention(Q, K, V)[0])
 
@@ -474,8 +428,8 @@ def order_of_keys_does_not_matter(rng):
 @part(points=1, needs=("values", "mask"))
 def inputs_unchanged(rng):
     "The caller's tensors are as they were."
-    for arguments in (kinds(rng), [*kinds(rng), some_of(rng, 5, 7)]):
-        attention(*arguments)
+    for arrays in (decided_qkv(rng), [*decided_qkv(rng), random_mask(rng, 5, 7)]):
+        attention(*map(tensor, arrays))
         expect_unchanged(attention, "attention")
 
 
@@ -597,10 +551,6 @@ import torch
 NAMES = ("q_proj", "k_proj", "v_proj", "out_proj")
 
 
-def tensor(array):
-    return torch.from_numpy(np.ascontiguousarray(array)).float()
-
-
 def numbers(rng, d_model, num_heads, scores="any", biases=False):
     """Numbers for a layer's parameters.
 
@@ -630,37 +580,10 @@ def tokens(rng, batch, n, d_model, num_heads=1):
     return tensor(x)
 
 
-def load(layer, parameters):
-    # Without a bias where it is 0, if the layer does not have it: that costs the part about biases only.
-    for name, value in parameters.items():
-        try:
-            load_parameters(layer, {name: value})
-        except Mismatch:
-            if name.endswith("weight") or value.any():
-                raise
-
-
 def layers(rng, d_model=6, num_heads=1, scores="by kind", biases=False, **options):
-    """A student's layer and the reference, with the same numbers, in eval mode."""
-    layer = MultiHeadAttention(d_model, num_heads, **options)
-    expected = reference.MultiHeadAttention(d_model, num_heads, **options)
+    """A student's layer and the reference, with the same numbers."""
     parameters = numbers(rng, d_model, num_heads, scores, biases)
-    load(layer, parameters)
-    expected.load_state_dict(parameters)
-    layer.eval()
-    return layer, expected.eval()
-
-
-def some_of(rng, *shape):
-    # Random, with at least one True and one False in each row.
-    mask = rng.random(shape) < 0.6
-    mask[..., 0], mask[..., 1] = True, False
-    return torch.from_numpy(rng.permuted(mask, axis=-1))
-
-
-def output_of(result):
-    # Also where the weights come with it: that costs one part only.
-    return result[0] if isinstance(result, tuple | list) and len(result) == 2 else result
+    return twins(MultiHeadAttention, reference.MultiHeadAttention, parameters, d_model, num_heads, **options)
 
 
 def expect_output(pair, *arguments):
@@ -711,7 +634,7 @@ def biases(rng):
 )
 def mask(rng):
     "Under a mask of shape (n, n) a token attends to the tokens for which its row is True."
-    expect_output(layers(rng, scores="equal"), tokens(rng, 2, 5, 6), some_of(rng, 5, 5))
+    expect_output(layers(rng, scores="equal"), tokens(rng, 2, 5, 6), tensor(random_mask(rng, 5, 5)))
 
 
 @part(
@@ -722,7 +645,7 @@ def mask(rng):
 )
 def mask_for_each_sequence(rng):
     "A mask of shape (batch, 1, n, n) holds for all heads of a sequence, and each sequence has its own."
-    expect_output(layers(rng, 12, 3, "equal"), tokens(rng, 2, 5, 12, 3), some_of(rng, 2, 1, 5, 5))
+    expect_output(layers(rng, 12, 3, "equal"), tokens(rng, 2, 5, 12, 3), tensor(random_mask(rng, 2, 1, 5, 5)))
 
 
 @part(
@@ -733,36 +656,26 @@ def mask_for_each_sequence(rng):
 )
 def nothing_to_attend_to(rng):
     "A token that may attend to nothing gets the bias of the output projection."
-    mask = some_of(rng, 5, 5)
-    mask[rng.permutation(5)[:2]] = False
+    mask = tensor(random_mask(rng, 5, 5, empty_rows=2))
     expect_output(layers(rng, scores="equal"), tokens(rng, 2, 5, 6), mask)
 
 
-def expect_gradients(rng, pair, x, *rest):
-    layer, expected = pair
-    cotangent = tensor(rng.normal(size=x.shape))
-    names = [f"{name}.weight" for name in NAMES]
-    found = gradients(layer, [x, *rest], [0, *names], cotangent)
-    x = x.clone().requires_grad_()
-    total = (expected(x, *rest) * cotangent).sum()
-    right = torch.autograd.grad(total, [x, *(expected.get_parameter(name) for name in names)])
-    for name, got, wanted in zip(["the input", *names], found, right, strict=True):
-        expect(got is not None, f"no gradient reaches {name}: the chain of tensors is cut somewhere")
-        expect_close(got, wanted, tolerance=1e-4, what=f"the gradient of {name}")
+WEIGHTS = [f"{name}.weight" for name in NAMES]
 
 
 @part(points=1, needs="scores")
 def gradient(rng):
     "Gradients of the output reach the input and the weights of all four linear layers."
-    expect_gradients(rng, layers(rng, scores="any"), tensor(rng.normal(size=(2, 5, 6))))
+    layer, expected = layers(rng, scores="any")
+    expect_gradients(rng, layer, expected, [tensor(rng.normal(size=(2, 5, 6)))], [0, *WEIGHTS])
 
 
 @part(points=1, needs="nothing_to_attend_to")
 def gradient_with_nothing_to_attend_to(rng):
     "All gradients are finite, and right, also if a token may attend to nothing."
-    mask = some_of(rng, 5, 5)
-    mask[3] = False
-    expect_gradients(rng, layers(rng, scores="any", d_model=1), tensor(rng.normal(size=(2, 5, 1))), mask)
+    layer, expected = layers(rng, scores="any", d_model=1)
+    arguments = [tensor(rng.normal(size=(2, 5, 1))), tensor(random_mask(rng, 5, 5, empty_rows=1))]
+    expect_gradients(rng, layer, expected, arguments, [0, *WEIGHTS])
 
 
 @part(points=1, needs="values")
@@ -790,10 +703,8 @@ def everything_dropped(rng):
 @part(points=2, needs=("several_heads", "mask"))
 def dropout_of_weights(rng):
     "Dropout takes away weights, each head's by itself, and the others grow by 1/(1 - dropout)."
-    layer, expected = MultiHeadAttention(8, 2, dropout=0.5), reference.MultiHeadAttention(8, 2)
     parameters = numbers(rng, 8, 2) | {"out_proj.weight": torch.eye(8)}
-    load(layer, parameters)
-    expected.load_state_dict(parameters)
+    layer, expected = twins(MultiHeadAttention, reference.MultiHeadAttention, parameters, 8, 2, dropout=0.5)
     layer.train()
     construct(layer, "torch.manual_seed", int(rng.integers(1000)))
     x, only_itself = tensor(rng.normal(size=(3, 9, 8))), torch.eye(9, dtype=torch.bool)
@@ -821,11 +732,10 @@ def moves_to_another_dtype(rng):
 @part(points=1, needs="values")
 def state_dict(rng):
     "What load_state_dict loads under the names of the four linear layers is what the layer works with."
-    layer, expected = MultiHeadAttention(6, 1), reference.MultiHeadAttention(6, 1)
-    parameters = numbers(rng, 6, 1, "equal")
+    layer, expected = layers(rng)
+    parameters = numbers(rng, 6, 1, "equal")  # others than it has
     layer.load_state_dict(parameters, strict=False)  # it may have buffers of its own
     expected.load_state_dict(parameters)
-    layer.eval()
     expect_output((layer, expected), tokens(rng, 2, 5, 6))
 
 
@@ -848,7 +758,7 @@ def output_alone(rng):
 def input_unchanged(rng):
     "The caller's tensors are as they were."
     layer, _ = layers(rng)
-    layer(tokens(rng, 2, 5, 6), some_of(rng, 5, 5))
+    layer(tokens(rng, 2, 5, 6), tensor(random_mask(rng, 5, 5)))
     expect_unchanged(layer, "the layer")
 
 
@@ -968,12 +878,6 @@ check_close("the first two tokens do not depend on the others", layer(x[:, :2]),
 check_close("the same in float64", layer.double()(x.double())[0, 4], last.double(), tolerance=1e-3)
 ### BEGIN HIDDEN TESTS
 
-import torch
-
-
-def tensor(array):
-    return torch.from_numpy(np.ascontiguousarray(array)).float()
-
 
 def numbers(rng, d_model, equal=True, biases=False):
     found = {
@@ -987,34 +891,14 @@ def numbers(rng, d_model, equal=True, biases=False):
     return {name: tensor(value) for name, value in found.items()}
 
 
-def load(layer, parameters):
-    # Without a bias where it is 0, if the layer does not have it: that costs the part about biases only.
-    for name, value in parameters.items():
-        try:
-            load_parameters(layer, {name: value})
-        except Mismatch:
-            if name.endswith("weight") or value.any():
-                raise
-
-
 def layers(rng, d_model=6, num_heads=1, max_len=5, equal=True, biases=False):
-    """A student's layer and the reference, with the same numbers, in eval mode."""
-    layer = CausalSelfAttention(d_model, num_heads, max_len)
-    expected = reference.CausalSelfAttention(d_model, num_heads, max_len)
+    """A student's layer and the reference, with the same numbers."""
     parameters = numbers(rng, d_model, equal, biases)
-    load(layer, parameters)
-    expected.load_state_dict(parameters)
-    layer.eval()
-    return layer, expected.eval()
+    return twins(CausalSelfAttention, reference.CausalSelfAttention, parameters, d_model, num_heads, max_len)
 
 
 def tokens(rng, *shape):
     return tensor(rng.normal(size=shape))
-
-
-def output_of(result):
-    # Also where the weights come with it: that costs one part only.
-    return result[0] if isinstance(result, tuple | list) and len(result) == 2 else result
 
 
 def expect_output(pair, x, tolerance=1e-5):
@@ -1078,15 +962,7 @@ def nothing_leaks_from_the_future(rng):
 def gradient(rng):
     "Gradients of the output reach the input and the weights of both linear layers."
     layer, expected = layers(rng, equal=False)
-    x, cotangent = tokens(rng, 2, 5, 6), tokens(rng, 2, 5, 6)
-    names = ["qkv_proj.weight", "out_proj.weight"]
-    found = gradients(layer, [x], [0, *names], cotangent)
-    leaf = x.clone().requires_grad_()
-    total = (expected(leaf) * cotangent).sum()
-    right = torch.autograd.grad(total, [leaf, *(expected.get_parameter(name) for name in names)])
-    for name, got, wanted in zip(["the input", *names], found, right, strict=True):
-        expect(got is not None, f"no gradient reaches {name}: the chain of tensors is cut somewhere")
-        expect_close(got, wanted, tolerance=1e-4, what=f"the gradient of {name}")
+    expect_gradients(rng, layer, expected, [tokens(rng, 2, 5, 6)], [0, "qkv_proj.weight", "out_proj.weight"])
 
 
 @part(points=1, needs="one_head")
@@ -1118,11 +994,10 @@ def moves_to_another_device(rng):
 @part(points=1, needs="one_head")
 def state_dict(rng):
     "What load_state_dict loads under the names of the linear layers is what the layer works with."
-    layer, expected = CausalSelfAttention(6, 1, 5), reference.CausalSelfAttention(6, 1, 5)
-    parameters = numbers(rng, 6)
+    layer, expected = layers(rng)
+    parameters = numbers(rng, 6)  # others than it has
     layer.load_state_dict(parameters, strict=False)  # it may have buffers of its own
     expected.load_state_dict(parameters)
-    layer.eval()
     expect_output((layer, expected), tokens(rng, 2, 5, 6))
 
 
@@ -1223,10 +1098,6 @@ import torch
 
 D_MODEL, NUM_HEADS = 12, 3
 NAMES = ("q_proj", "k_proj", "v_proj", "out_proj")
-
-
-def tensor(array):
-    return torch.from_numpy(np.ascontiguousarray(array)).float()
 
 
 def builtins(rng, batch_first=True, bias=True, **options):
@@ -1445,30 +1316,8 @@ check_close(
 import torch
 
 
-def tensors(*arrays, dtype=torch.float32):
-    return [torch.from_numpy(np.ascontiguousarray(array)).to(dtype) for array in arrays]
-
-
-def scalars(rng, *leading, n=5, m=7):
-    # d_k = d_v = 1: dividing by the root of a width does nothing, so these tokens do not test the scale.
-    return tensors(*[rng.normal(size=(*leading, tokens, 1)) for tokens in (n, m, m)])
-
-
-def some_of(rng, *shape):
-    # Random, with at least one True and one False in each row.
-    mask = rng.random(shape) < 0.6
-    mask[..., 0], mask[..., 1] = True, False
-    return torch.from_numpy(rng.permuted(mask, axis=-1))
-
-
-def some_empty(rng, *shape):
-    # The same, and two of the rows have no True at all.
-    mask = some_of(rng, *shape)
-    mask[..., rng.permutation(shape[-2])[:2], :] = False
-    return mask
-
-
-def expect_output(*arguments):
+def expect_output(*arrays):
+    arguments = [tensor(array) for array in arrays]
     expect_close(sdpa_attention(*arguments), reference.attention(*arguments)[0])
 
 
@@ -1478,7 +1327,7 @@ def expect_output(*arguments):
 )
 def values(rng):
     "Each output is the average of the values, with the softmax of the query's scores as weights."
-    expect_output(*scalars(rng))
+    expect_output(*scalar_qkv(rng))
 
 
 @part(
@@ -1489,7 +1338,7 @@ def scale(rng):
     "The scores are divided by √d_k once, and leading axes may be any number."
     for leading in ((), (2,), (2, 3)):
         sizes = [(5, 24), (7, 24), (7, 6)]
-        expect_output(*tensors(*[rng.normal(size=(*leading, *size)) for size in sizes]))
+        expect_output(*[rng.normal(size=(*leading, *size)) for size in sizes])
 
 
 @part(
@@ -1499,7 +1348,7 @@ def scale(rng):
 )
 def mask(rng):
     "A query averages over the keys for which its row of the mask is True, and over no others."
-    expect_output(*scalars(rng), some_of(rng, 5, 7))
+    expect_output(*scalar_qkv(rng), random_mask(rng, 5, 7))
 
 
 @part(
@@ -1509,8 +1358,8 @@ def mask(rng):
 )
 def mask_for_each_sequence(rng):
     "A mask (n, m) holds for all sequences and heads; with one of (batch, 1, n, m) each sequence has its own."
-    expect_output(*scalars(rng, 2, 3), some_of(rng, 5, 7))
-    expect_output(*scalars(rng, 2, 3), some_of(rng, 2, 1, 5, 7))
+    expect_output(*scalar_qkv(rng, 2, 3), random_mask(rng, 5, 7))
+    expect_output(*scalar_qkv(rng, 2, 3), random_mask(rng, 2, 1, 5, 7))
 
 
 @part(
@@ -1521,21 +1370,15 @@ def mask_for_each_sequence(rng):
 )
 def nothing_to_attend_to(rng):
     "The output of a query that may attend to nothing is 0, and the others are what they should be."
-    expect_output(*scalars(rng), some_empty(rng, 5, 7))
-    expect_output(*scalars(rng, 2, 3), some_empty(rng, 2, 1, 5, 7))
+    expect_output(*scalar_qkv(rng), random_mask(rng, 5, 7, empty_rows=2))
+    expect_output(*scalar_qkv(rng, 2, 3), random_mask(rng, 2, 1, 5, 7, empty_rows=2))
 
 
 @part(points=2, needs="nothing_to_attend_to")
 def gradient(rng):
     "All gradients are finite, and right, also if some queries may attend to nothing."
-    tokens, mask = scalars(rng), some_empty(rng, 5, 7)
-    (cotangent,) = tensors(rng.normal(size=(5, 1)))
-    found = gradients(sdpa_attention, [*tokens, mask], [0, 1, 2], cotangent)
-    leaves = [token.clone().requires_grad_() for token in tokens]
-    total = (reference.attention(*leaves, mask)[0] * cotangent).sum()
-    for name, got, right in zip("QKV", found, torch.autograd.grad(total, leaves), strict=True):
-        expect(got is not None, f"no gradient reaches {name}: the chain of tensors is cut somewhere")
-        expect_close(got, right, tolerance=1e-4, what=f"the gradient of {name}")
+    arguments = [*map(tensor, scalar_qkv(rng)), tensor(random_mask(rng, 5, 7, empty_rows=2))]
+    expect_gradients(rng, sdpa_attention, reference.attention, arguments, [0, 1, 2])
 
 
 @part(
@@ -1547,8 +1390,8 @@ def gradient(rng):
 def other_dtypes(rng):
     "The output has the dtype of the arguments: float16, bfloat16 and float64."
     for dtype, tolerance in ((torch.float16, 5e-3), (torch.bfloat16, 3e-2), (torch.float64, 1e-5)):
-        arguments = tensors(*[rng.uniform(0, 1, size=size) for size in [(5, 1), (7, 1), (7, 1)]], dtype=dtype)
-        mask = some_of(rng, 5, 7)
+        arguments = [tensor(rng.uniform(size=size)).to(dtype) for size in [(5, 1), (7, 1), (7, 1)]]
+        mask = tensor(random_mask(rng, 5, 7))
         got = sdpa_attention(*arguments, mask)
         expected = reference.attention(*[each.double() for each in arguments], mask)[0].to(dtype)
         expect_close(got, expected, tolerance)
@@ -1557,7 +1400,7 @@ def other_dtypes(rng):
 @part(points=1, needs="mask")
 def inputs_unchanged(rng):
     "The caller's tensors are as they were."
-    sdpa_attention(*scalars(rng), some_empty(rng, 5, 7))
+    sdpa_attention(*map(tensor, [*scalar_qkv(rng), random_mask(rng, 5, 7, empty_rows=2)]))
     expect_unchanged(sdpa_attention, "sdpa_attention")
 
 

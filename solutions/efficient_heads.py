@@ -7,7 +7,17 @@
 # %% role="author"
 from types import SimpleNamespace
 
-from mha_grader.testing import CallError, expect, expect_close, expect_equal, expect_unchanged, part
+from mha_grader.testing import (
+    CallError,
+    decided_layer,
+    expect,
+    expect_close,
+    expect_equal,
+    expect_unchanged,
+    number_of,
+    part,
+    random_layer,
+)
 
 reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 
@@ -167,15 +177,11 @@ check_unchanged(
 ### BEGIN HIDDEN TESTS
 
 
-def decided(rng, batch=1, num_heads=6, num_kv_heads=6, d_k=4):
-    # One-hot tokens. Every query asks for one kind of key: 0 for it and far below 0 for the others, on any
-    # scale. So neither the scale nor W_O, which is the identity, is tested with them.
-    d_model, kinds = num_heads * d_k, np.eye(d_k)
-    X = np.eye(d_model)[rng.integers(d_model, size=(batch, 7))]  # (batch, n, d_model)
-    W_Q = 3000.0 * (kinds[rng.integers(d_k, size=(d_model, num_heads))] - 1.0).reshape(d_model, -1)
-    W_K = kinds[rng.integers(d_k, size=(d_model, num_kv_heads))].reshape(d_model, -1)
-    W_V = rng.normal(size=(d_model, num_kv_heads * d_k))
-    return X, W_Q, W_K, W_V, np.eye(d_model), num_heads, num_kv_heads
+def decided(rng, batch=1, num_kv_heads=6):
+    X, W_Q, W_K, W_V, _, _ = decided_layer(
+        rng, batch, n=7, num_heads=6, d_k=3, num_kv_heads=num_kv_heads, apart=300.0
+    )
+    return X, W_Q, W_K, W_V, np.eye(18), 6, num_kv_heads  # W_O has a part of its own
 
 
 def expect_output(arguments):
@@ -220,8 +226,8 @@ def one_key_head(rng):
 )
 def scale(rng):
     "The scores are divided by the square root of the width d_k of a head."
-    X, weights = rng.normal(size=(1, 5, 32)), rng.normal(size=(3, 32, 32)) / np.sqrt(32)
-    expect_output((X, *weights, np.eye(32), 2, 2))
+    X, W_Q, W_K, W_V, _, num_heads = random_layer(rng, batch=1, n=5, num_heads=2, d_k=16)
+    expect_output((X, W_Q, W_K, W_V, np.eye(32), num_heads, num_heads))
 
 
 @part(
@@ -246,7 +252,7 @@ def scale_in_groups(rng):
 def output_projection(rng):
     "The heads, side by side, are multiplied with W_O."
     X, W_Q, W_K, W_V, _, *numbers = decided(rng)
-    expect_output((X, W_Q, W_K, W_V, rng.normal(size=(24, 24)), *numbers))
+    expect_output((X, W_Q, W_K, W_V, rng.normal(size=(18, 18)), *numbers))
 
 
 @part(
@@ -317,16 +323,12 @@ check_number("three key heads", kv_cache_bytes(1, 3, 2, 3, 4), 288)
 ### BEGIN HIDDEN TESTS
 
 
-def number_of(*sizes):
-    # A float is let through where it is right: the kind of number has a part of its own.
-    result = kv_cache_bytes(*sizes)
-    result = result.item() if isinstance(result, np.ndarray) and result.shape == () else result
-    expect(type(result) in (int, float), "kv_cache_bytes should return a whole number")
-    return result
+def bytes_of(*sizes):
+    return number_of(kv_cache_bytes(*sizes), "the number of bytes")
 
 
 def expect_bytes(*sizes):
-    right = number_of(*sizes) == reference.kv_cache_bytes(*sizes)
+    right = bytes_of(*sizes) == reference.kv_cache_bytes(*sizes)
     expect(right, "the number of bytes is not right")
 
 
@@ -351,15 +353,15 @@ def values(rng):
 def default_size(rng):
     "Without bytes_per_value, a number takes two bytes."
     sizes = some_sizes(rng)
-    expect_as_many(number_of(*sizes), number_of(*sizes, 2))
+    expect_as_many(bytes_of(*sizes), bytes_of(*sizes, 2))
 
 
 @part(points=1, example="kv_cache_bytes(1, 1, 1, 1, 1, 4)")
 def other_sizes(rng):
     "With bytes_per_value, a number takes as many bytes as that."
     sizes = some_sizes(rng)
-    expect_as_many(number_of(*sizes, 4), 4 * number_of(*sizes, 1))
-    expect_as_many(number_of(*sizes, 2), 2 * number_of(*sizes, 1))
+    expect_as_many(bytes_of(*sizes, 4), 4 * bytes_of(*sizes, 1))
+    expect_as_many(bytes_of(*sizes, 2), 2 * bytes_of(*sizes, 1))
 
 
 @part(points=1, needs="values", example="kv_cache_bytes(3**9, 3**9, 3**5, 3**5, 3**7)")
@@ -500,14 +502,9 @@ check_unchanged("forward leaves the chunk alone", CachedAttention(one, one, one,
 import contextlib
 
 
-def decided(rng, batch=1, n=7, num_heads=3, d_k=4):
-    # One-hot tokens. Every query asks for one kind of key: 0 for it and far below 0 for the others, on any
-    # scale. So neither the scale nor W_O, which is the identity, is tested with them.
-    d_model, kinds = num_heads * d_k, np.eye(d_k)
-    X = np.eye(d_model)[rng.integers(d_model, size=(batch, n))]  # (batch, n, d_model)
-    W_Q = 3000.0 * (kinds[rng.integers(d_k, size=(d_model, num_heads))] - 1.0).reshape(d_model, -1)
-    W_K = kinds[rng.integers(d_k, size=(d_model, num_heads))].reshape(d_model, -1)
-    return X, (W_Q, W_K, rng.normal(size=(d_model, d_model)), np.eye(d_model), num_heads)
+def decided(rng, batch=1, n=7):
+    X, W_Q, W_K, W_V, _, num_heads = decided_layer(rng, batch, n, num_heads=3, d_k=3)
+    return X, (W_Q, W_K, W_V, np.eye(9), num_heads)  # W_O has a part of its own
 
 
 def forget(*layers):
@@ -595,8 +592,8 @@ def batch(rng):
 )
 def scale(rng):
     "The scores are divided by the square root of the width d_k of a head."
-    X, weights = rng.normal(size=(1, 5, 32)), rng.normal(size=(3, 32, 32)) / np.sqrt(32)
-    weights = (*weights, np.eye(32), 2)
+    X, W_Q, W_K, W_V, _, num_heads = random_layer(rng, batch=1, n=5, num_heads=2, d_k=16)
+    weights = (W_Q, W_K, W_V, np.eye(32), num_heads)
     expect_last(CachedAttention(*weights), X, weights)
 
 
@@ -608,7 +605,7 @@ def scale(rng):
 def output_projection(rng):
     "The heads, side by side, are multiplied with W_O."
     X, (W_Q, W_K, W_V, _, num_heads) = decided(rng)
-    weights = (W_Q, W_K, W_V, rng.normal(size=(12, 12)), num_heads)
+    weights = (W_Q, W_K, W_V, rng.normal(size=(9, 9)), num_heads)
     expect_last(CachedAttention(*weights), X, weights)
 
 
@@ -757,15 +754,9 @@ check_unchanged(
 ### BEGIN HIDDEN TESTS
 
 
-def decided(rng, batch=1, d_model=12, num_heads=3, d_k=4):
-    # One-hot tokens. Every query asks for one kind of key: 0 for it and far below 0 for the others, on any
-    # scale. So neither the scale nor W_O, which does next to nothing, is tested with them.
-    kinds = np.eye(d_k)
-    X = np.eye(d_model)[rng.integers(d_model, size=(batch, 7))]  # (batch, n, d_model)
-    W_Q = 3000.0 * (kinds[rng.integers(d_k, size=(d_model, num_heads))] - 1.0).reshape(d_model, -1)
-    W_K = kinds[rng.integers(d_k, size=(d_model, num_heads))].reshape(d_model, -1)
-    W_V = rng.normal(size=(d_model, num_heads * d_k))
-    return X, W_Q, W_K, W_V, np.eye(num_heads * d_k, d_model), num_heads
+def decided(rng, batch=1, num_heads=4):
+    X, W_Q, W_K, W_V, _, _ = decided_layer(rng, batch, n=7, num_heads=num_heads, d_k=3, d_model=12)
+    return X, W_Q, W_K, W_V, np.eye(3 * num_heads, 12), num_heads  # W_O has a part of its own
 
 
 def expect_output(arguments):

@@ -7,7 +7,19 @@
 # %% role="author"
 from types import SimpleNamespace
 
-from mha_grader.testing import expect, expect_close, expect_raises, expect_unchanged, part
+from mha_grader.testing import (
+    decided_layer,
+    expect,
+    expect_close,
+    expect_raises,
+    expect_unchanged,
+    number_of,
+    output_of,
+    part,
+    random_layer,
+    random_mask,
+    undecided_layer,
+)
 
 reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 
@@ -111,11 +123,8 @@ check_raises("no head", head_dim, 8, 0, error=ValueError, mentions=(8, 0))
 ### BEGIN HIDDEN TESTS
 
 
-def number_of(value):
-    # Also where it is a float: whether it is whole has a part of its own.
-    value = value.item() if isinstance(value, np.ndarray) and value.shape == () else value
-    expect(type(value) in (int, float), "head_dim should return a whole number")
-    return value
+def width_of(*sizes):
+    return number_of(head_dim(*sizes), "the width of a head")
 
 
 @part(points=2, example="head_dim(12, 3)")
@@ -123,14 +132,14 @@ def values(rng):
     "The width of a head times the number of heads is d_model."
     d_k, heads = int(rng.integers(9, 99)), int(rng.integers(2, 9))
     for d_model, num_heads in [(d_k * heads, heads), (768, 12), (5, 1), (1, 1), (heads, heads)]:
-        right = number_of(head_dim(d_model, num_heads)) == d_model // num_heads
+        right = width_of(d_model, num_heads) == d_model // num_heads
         expect(right, "the width of a head is not right")
 
 
 @part(points=1, needs="values", example="head_dim(12, 3)")
 def whole_number(rng):
     "The width is an int, not a float."
-    width = number_of(head_dim(768, 12))
+    width = width_of(768, 12)
     expect(type(width) is int, "the width of a head should be an int, but it is a float")
 
 
@@ -513,45 +522,10 @@ check_unchanged(
 )
 ### BEGIN HIDDEN TESTS
 
-KINDS, D_K = 3, 4
-
-
-def output_of(result):
-    # Also where the weights come with it: that costs one part only.
-    return result[0] if isinstance(result, tuple | list) and len(result) == 2 else result
-
 
 def expect_output(*arguments, tolerance=1e-5):
     expected = reference.multi_head_attention(*arguments)
     expect_close(output_of(multi_head_attention(*arguments)), expected, tolerance)
-
-
-def generic(rng, batch, n, heads, d_k):
-    # Queries, keys and outputs of ordinary size.
-    d_model = heads * d_k
-    weights = rng.normal(size=(4, d_model, d_model)) / np.sqrt(d_model)
-    return rng.normal(size=(batch, n, d_model)), *weights, heads
-
-
-def decided(rng, batch, n, heads):
-    # Head i of a token looks for tokens whose kind is i + 1 further on. The others have scores that are lower
-    # by 28: enough to get no weight, on every scale that somebody may take for the right one.
-    X, _, _, W_V, W_O, _ = generic(rng, batch, n, heads, D_K)
-    kinds = rng.permuted(np.broadcast_to(np.arange(n) % KINDS, (batch, n)), axis=-1)  # (batch, n)
-    X[..., :KINDS] = np.eye(KINDS)[kinds]
-    W_Q, W_K = np.zeros((2, heads * D_K, heads * D_K))
-    for head in range(heads):
-        own = slice(head * D_K, head * D_K + KINDS)
-        W_Q[:KINDS, own] = 28.0 * np.sqrt(D_K) * (np.roll(np.eye(KINDS), head + 1, axis=1) - 1.0)
-        W_K[:KINDS, own] = np.eye(KINDS)
-    return X, W_Q, W_K, W_V, W_O, heads
-
-
-def undecided(rng, batch, n, heads, d_k):
-    # All scores are 0, so that only a mask tells the keys apart, and nothing is projected.
-    d_model = heads * d_k
-    zeros, ones = np.zeros((d_model, d_model)), np.eye(d_model)
-    return rng.normal(size=(batch, n, d_model)), zeros, zeros, ones, ones, heads
 
 
 def with_scores(rng, queries, keys):
@@ -562,13 +536,6 @@ def with_scores(rng, queries, keys):
     return X, W_Q, W_K, np.eye(3), np.eye(3), 1
 
 
-def some_of(rng, *shape):
-    # Random, with at least one True and one False in each row.
-    mask = rng.random(shape) < 0.6
-    mask[..., 0], mask[..., 1] = True, False
-    return rng.permuted(mask, axis=-1)
-
-
 @part(
     points=2,
     example="multi_head_attention(np.array([[[1.0, 2.0], [3.0, 6.0]]]), np.zeros((2, 2)), np.zeros((2, 2)), "
@@ -576,7 +543,7 @@ def some_of(rng, *shape):
 )
 def one_head(rng):
     "With one head: project the tokens, attend, and project the result."
-    expect_output(*decided(rng, batch=1, n=7, heads=1))
+    expect_output(*decided_layer(rng, batch=1, n=7, num_heads=1, d_k=4))
 
 
 @part(
@@ -586,8 +553,8 @@ def one_head(rng):
 )
 def several_heads(rng):
     "Each head attends with its own columns of the projections, and all tokens take part in every head."
-    expect_output(*decided(rng, batch=1, n=7, heads=3))
-    expect_output(*decided(rng, batch=1, n=5, heads=2))
+    expect_output(*decided_layer(rng, batch=1, n=7, num_heads=3, d_k=4))
+    expect_output(*decided_layer(rng, batch=1, n=5, num_heads=2, d_k=4))
 
 
 @part(
@@ -597,7 +564,7 @@ def several_heads(rng):
 )
 def batch(rng):
     "Each sequence of a batch is treated by itself."
-    expect_output(*decided(rng, batch=2, n=7, heads=3))
+    expect_output(*decided_layer(rng, batch=2, n=7, num_heads=3, d_k=4))
 
 
 @part(
@@ -608,16 +575,16 @@ def batch(rng):
 )
 def scale(rng):
     "The scores of a head are divided by the square root of its own width."
-    X, W_Q, W_K, _, _, heads = generic(rng, batch=1, n=5, heads=3, d_k=8)
+    X, W_Q, W_K, _, _, heads = random_layer(rng, batch=1, n=5, num_heads=3, d_k=8)
     expect_output(X, W_Q, W_K, np.eye(24), np.eye(24), heads)
 
 
 @part(points=2)
 def all_together(rng):
     "Any tokens, any weights, any number of heads."
-    expect_output(*generic(rng, batch=2, n=5, heads=3, d_k=4))
-    expect_output(*generic(rng, batch=3, n=4, heads=2, d_k=7))
-    expect_output(*generic(rng, batch=2, n=3, heads=5, d_k=1))
+    expect_output(*random_layer(rng, batch=2, n=5, num_heads=3, d_k=4))
+    expect_output(*random_layer(rng, batch=3, n=4, num_heads=2, d_k=7))
+    expect_output(*random_layer(rng, batch=2, n=3, num_heads=5, d_k=1))
 
 
 @part(
@@ -627,7 +594,7 @@ def all_together(rng):
 )
 def mask(rng):
     "A query averages over the keys for which its row of the mask is True, and over no others."
-    expect_output(*undecided(rng, batch=1, n=7, heads=1, d_k=3), some_of(rng, 7, 7))
+    expect_output(*undecided_layer(rng, batch=1, n=7, num_heads=1, d_k=3), random_mask(rng, 7, 7))
 
 
 @part(
@@ -637,7 +604,7 @@ def mask(rng):
 )
 def one_mask_for_all(rng):
     "A mask of shape (n, n) holds for every sequence and every head."
-    expect_output(*undecided(rng, batch=3, n=5, heads=2, d_k=4), some_of(rng, 5, 5))
+    expect_output(*undecided_layer(rng, batch=3, n=5, num_heads=2, d_k=4), random_mask(rng, 5, 5))
 
 
 @part(
@@ -647,22 +614,22 @@ def one_mask_for_all(rng):
 )
 def mask_for_each_sequence(rng):
     "A mask of shape (batch, 1, n, n) holds for all heads of a sequence, and each sequence has its own."
-    expect_output(*undecided(rng, batch=3, n=5, heads=2, d_k=4), some_of(rng, 3, 1, 5, 5))
-    expect_output(*undecided(rng, batch=2, n=5, heads=2, d_k=3), some_of(rng, 2, 1, 5, 5))
+    expect_output(*undecided_layer(rng, batch=3, n=5, num_heads=2, d_k=4), random_mask(rng, 3, 1, 5, 5))
+    expect_output(*undecided_layer(rng, batch=2, n=5, num_heads=2, d_k=3), random_mask(rng, 2, 1, 5, 5))
 
 
 @part(points=1, needs=("all_together", "mask"))
 def all_together_with_a_mask(rng):
     "Any tokens and weights under a mask."
-    expect_output(*generic(rng, batch=2, n=5, heads=3, d_k=4), some_of(rng, 5, 5))
-    expect_output(*generic(rng, batch=2, n=7, heads=3, d_k=4), some_of(rng, 2, 1, 7, 7))
+    expect_output(*random_layer(rng, batch=2, n=5, num_heads=3, d_k=4), random_mask(rng, 5, 5))
+    expect_output(*random_layer(rng, batch=2, n=7, num_heads=3, d_k=4), random_mask(rng, 2, 1, 7, 7))
 
 
 @part(points=1, needs=("one_head", "mask"))
 def scores_far_below_zero(rng):
     "A masked key gets no weight even if the scores of all the others are about -20,000."
     queries = np.array([-20000.0, 100.0, -20000.0, -1.0, 5000.0])
-    expect_output(*with_scores(rng, queries, np.ones(5)), some_of(rng, 5, 5), tolerance=1e-2)
+    expect_output(*with_scores(rng, queries, np.ones(5)), random_mask(rng, 5, 5), tolerance=1e-2)
 
 
 @part(points=1, needs="one_head")
@@ -676,7 +643,7 @@ def large_scores(rng):
 @part(points=1, needs="all_together")
 def order_of_tokens(rng):
     "Tokens in another order give the same outputs in that order: attention knows no positions."
-    X, *rest = generic(rng, batch=2, n=7, heads=3, d_k=4)
+    X, *rest = random_layer(rng, batch=2, n=7, num_heads=3, d_k=4)
     expected, order = reference.multi_head_attention(X, *rest), rng.permutation(7)
     expect_close(output_of(multi_head_attention(X[:, order], *rest)), expected[:, order])
 
@@ -684,16 +651,16 @@ def order_of_tokens(rng):
 @part(points=1, needs="one_head", example="multi_head_attention(np.ones((1, 2, 2)), *np.ones((4, 2, 2)), 2)")
 def output_alone(rng):
     "The output comes alone, not in a tuple."
-    result = multi_head_attention(*decided(rng, batch=1, n=5, heads=1))
+    result = multi_head_attention(*decided_layer(rng, batch=1, n=5, num_heads=1, d_k=4))
     expect(isinstance(result, np.ndarray), "multi_head_attention should return one array, the output")
 
 
 @part(points=1, needs="one_head")
 def inputs_unchanged(rng):
     "The caller's arrays are as they were."
-    multi_head_attention(*generic(rng, batch=2, n=5, heads=3, d_k=4))
+    multi_head_attention(*random_layer(rng, batch=2, n=5, num_heads=3, d_k=4))
     expect_unchanged(multi_head_attention, "multi_head_attention")
-    multi_head_attention(*generic(rng, batch=2, n=5, heads=3, d_k=4), some_of(rng, 2, 1, 5, 5))
+    multi_head_attention(*random_layer(rng, batch=2, n=5, num_heads=3, d_k=4), random_mask(rng, 2, 1, 5, 5))
     expect_unchanged(multi_head_attention, "multi_head_attention")
 
 
@@ -823,42 +790,10 @@ check_close(
 )
 ### BEGIN HIDDEN TESTS
 
-KINDS, D_K = 3, 4
-
-
-def output_of(result):
-    # Also where the weights come with it: that costs one part only.
-    return result[0] if isinstance(result, tuple | list) and len(result) == 2 else result
-
 
 def expect_output(*arguments):
     expected = reference.causal_multi_head_attention(*arguments)
     expect_close(output_of(causal_multi_head_attention(*arguments)), expected)
-
-
-def generic(rng, batch, n, heads, d_k):
-    d_model = heads * d_k
-    weights = rng.normal(size=(4, d_model, d_model)) / np.sqrt(d_model)
-    return rng.normal(size=(batch, n, d_model)), *weights, heads
-
-
-def decided(rng, batch, n, heads):
-    # Head i of a token looks for tokens whose kind is i + 1 further on: all but decided on any scale.
-    X, _, _, W_V, W_O, _ = generic(rng, batch, n, heads, D_K)
-    kinds = rng.permuted(np.broadcast_to(np.arange(n) % KINDS, (batch, n)), axis=-1)  # (batch, n)
-    X[..., :KINDS] = np.eye(KINDS)[kinds]
-    W_Q, W_K = np.zeros((2, heads * D_K, heads * D_K))
-    for head in range(heads):
-        own = slice(head * D_K, head * D_K + KINDS)
-        W_Q[:KINDS, own] = 28.0 * np.sqrt(D_K) * (np.roll(np.eye(KINDS), head + 1, axis=1) - 1.0)
-        W_K[:KINDS, own] = np.eye(KINDS)
-    return X, W_Q, W_K, W_V, W_O, heads
-
-
-def undecided(rng, n, d_model):
-    # All scores are 0, and nothing is projected.
-    zeros, ones = np.zeros((d_model, d_model)), np.eye(d_model)
-    return rng.normal(size=(1, n, d_model)), zeros, zeros, ones, ones, 1
 
 
 @part(
@@ -868,8 +803,8 @@ def undecided(rng, n, d_model):
 )
 def past_only(rng):
     "With scores of 0, the output of token i is the average of the tokens 0 to i."
-    expect_output(*undecided(rng, n=7, d_model=3))
-    expect_output(*undecided(rng, n=1, d_model=4))
+    expect_output(*undecided_layer(rng, batch=1, n=7, num_heads=1, d_k=3))
+    expect_output(*undecided_layer(rng, batch=1, n=1, num_heads=1, d_k=4))
 
 
 @part(
@@ -879,21 +814,21 @@ def past_only(rng):
 )
 def several_heads(rng):
     "Each head of each sequence attends by itself, to the past only."
-    expect_output(*decided(rng, batch=1, n=5, heads=2))
-    expect_output(*decided(rng, batch=2, n=7, heads=3))
+    expect_output(*decided_layer(rng, batch=1, n=5, num_heads=2, d_k=4))
+    expect_output(*decided_layer(rng, batch=2, n=7, num_heads=3, d_k=4))
 
 
 @part(points=2)
 def all_together(rng):
     "Any tokens, any weights, any number of heads."
-    expect_output(*generic(rng, batch=2, n=5, heads=3, d_k=8))
-    expect_output(*generic(rng, batch=3, n=4, heads=2, d_k=7))
+    expect_output(*random_layer(rng, batch=2, n=5, num_heads=3, d_k=8))
+    expect_output(*random_layer(rng, batch=3, n=4, num_heads=2, d_k=7))
 
 
 @part(points=1, needs="past_only")
 def later_tokens_do_not_matter(rng):
     "Other tokens at the end change nothing before them."
-    X, *rest = undecided(rng, n=7, d_model=3)
+    X, *rest = undecided_layer(rng, batch=1, n=7, num_heads=1, d_k=3)
     expected = reference.causal_multi_head_attention(X, *rest)[:, :4]
     X[:, 4:] = rng.normal(size=(1, 3, 3))
     got = output_of(causal_multi_head_attention(X, *rest))
@@ -909,14 +844,14 @@ def later_tokens_do_not_matter(rng):
 )
 def output_alone(rng):
     "The output comes alone, not in a tuple."
-    result = causal_multi_head_attention(*undecided(rng, n=5, d_model=3))
+    result = causal_multi_head_attention(*undecided_layer(rng, batch=1, n=5, num_heads=1, d_k=3))
     expect(isinstance(result, np.ndarray), "causal_multi_head_attention should return one array, the output")
 
 
 @part(points=1, needs="past_only")
 def inputs_unchanged(rng):
     "The caller's arrays are as they were."
-    causal_multi_head_attention(*generic(rng, batch=2, n=5, heads=3, d_k=4))
+    causal_multi_head_attention(*random_layer(rng, batch=2, n=5, num_heads=3, d_k=4))
     expect_unchanged(causal_multi_head_attention, "causal_multi_head_attention")
 
 
@@ -992,44 +927,15 @@ check_unchanged(
 )
 ### BEGIN HIDDEN TESTS
 
-KINDS, D_K = 3, 4
-
-
-def output_of(result):
-    # Also where the weights come with it: that costs one part only.
-    return result[0] if isinstance(result, tuple | list) and len(result) == 2 else result
-
 
 def expect_output(*arguments):
     expected = reference.cross_attention(*arguments)
     expect_close(output_of(cross_attention(*arguments)), expected)
 
 
-def generic(rng, batch, n, m, heads, d_k):
-    d_model = heads * d_k
-    weights = rng.normal(size=(4, d_model, d_model)) / np.sqrt(d_model)
-    return rng.normal(size=(batch, n, d_model)), rng.normal(size=(batch, m, d_model)), *weights, heads
-
-
-def decided(rng, batch, n, m, heads):
-    # Head i of a token looks for tokens whose kind is i + 1 further on: all but decided on any scale.
-    X, memory, _, _, W_V, W_O, _ = generic(rng, batch, n, m, heads, D_K)
-    for tokens in (X, memory):
-        kinds = rng.permuted(np.broadcast_to(np.arange(tokens.shape[1]) % KINDS, tokens.shape[:2]), axis=-1)
-        tokens[..., :KINDS] = np.eye(KINDS)[kinds]  # kinds: (batch, n) or (batch, m)
-    W_Q, W_K = np.zeros((2, heads * D_K, heads * D_K))
-    for head in range(heads):
-        own = slice(head * D_K, head * D_K + KINDS)
-        W_Q[:KINDS, own] = 28.0 * np.sqrt(D_K) * (np.roll(np.eye(KINDS), head + 1, axis=1) - 1.0)
-        W_K[:KINDS, own] = np.eye(KINDS)
-    return X, memory, W_Q, W_K, W_V, W_O, heads
-
-
-def undecided(rng, n, m, d_model):
-    # All scores are 0, and nothing is projected.
-    zeros, ones = np.zeros((d_model, d_model)), np.eye(d_model)
-    X, memory = rng.normal(size=(1, n, d_model)), rng.normal(size=(1, m, d_model))
-    return X, memory, zeros, zeros, ones, ones, 1
+def with_memory(n, tokens, *layer):
+    # The first n tokens ask, the others are the memory.
+    return tokens[:, :n], tokens[:, n:], *layer
 
 
 @part(
@@ -1039,8 +945,8 @@ def undecided(rng, n, m, d_model):
 )
 def from_memory(rng):
     "With scores of 0, every token that asks gets the average of the memory, also where n and m differ."
-    expect_output(*undecided(rng, n=3, m=5, d_model=4))
-    expect_output(*undecided(rng, n=7, m=4, d_model=3))
+    expect_output(*with_memory(3, *undecided_layer(rng, batch=1, n=8, num_heads=1, d_k=4)))
+    expect_output(*with_memory(7, *undecided_layer(rng, batch=1, n=11, num_heads=1, d_k=3)))
 
 
 @part(
@@ -1051,7 +957,7 @@ def from_memory(rng):
 )
 def one_head(rng):
     "With one head: queries from X, keys and values from the memory, each through its own weights."
-    expect_output(*decided(rng, batch=1, n=6, m=6, heads=1))
+    expect_output(*with_memory(5, *decided_layer(rng, batch=1, n=10, num_heads=1, d_k=4)))
 
 
 @part(
@@ -1063,21 +969,21 @@ def one_head(rng):
 def several_heads(rng):
     "Each head of each sequence attends by itself."
     # As many tokens on both sides: that the lengths may differ is the matter of other parts.
-    expect_output(*decided(rng, batch=1, n=5, m=5, heads=2))
-    expect_output(*decided(rng, batch=2, n=7, m=7, heads=3))
+    expect_output(*with_memory(5, *decided_layer(rng, batch=1, n=10, num_heads=2, d_k=4)))
+    expect_output(*with_memory(7, *decided_layer(rng, batch=2, n=14, num_heads=3, d_k=4)))
 
 
 @part(points=2)
 def all_together(rng):
     "Any tokens, any weights, any number of heads."
-    expect_output(*generic(rng, batch=2, n=5, m=7, heads=3, d_k=8))
-    expect_output(*generic(rng, batch=3, n=6, m=4, heads=2, d_k=7))
+    expect_output(*with_memory(5, *random_layer(rng, batch=2, n=12, num_heads=3, d_k=8)))
+    expect_output(*with_memory(6, *random_layer(rng, batch=3, n=10, num_heads=2, d_k=7)))
 
 
 @part(points=1, needs=("from_memory", "one_head"))
 def order_of_memory(rng):
     "The memory in another order gives the same output: attention knows no positions."
-    X, memory, *rest = decided(rng, batch=1, n=5, m=7, heads=1)
+    X, memory, *rest = with_memory(5, *decided_layer(rng, batch=1, n=12, num_heads=1, d_k=4))
     expected = reference.cross_attention(X, memory, *rest)
     got = output_of(cross_attention(X, memory[:, rng.permutation(7)], *rest))
     expect_close(got, expected)
@@ -1090,14 +996,14 @@ def order_of_memory(rng):
 )
 def output_alone(rng):
     "The output comes alone, not in a tuple."
-    result = cross_attention(*undecided(rng, n=3, m=5, d_model=4))
+    result = cross_attention(*with_memory(3, *undecided_layer(rng, batch=1, n=8, num_heads=1, d_k=4)))
     expect(isinstance(result, np.ndarray), "cross_attention should return one array, the output")
 
 
 @part(points=1, needs="from_memory")
 def inputs_unchanged(rng):
     "The caller's arrays are as they were."
-    cross_attention(*generic(rng, batch=2, n=5, m=7, heads=3, d_k=4))
+    cross_attention(*with_memory(5, *random_layer(rng, batch=2, n=12, num_heads=3, d_k=4)))
     expect_unchanged(cross_attention, "cross_attention")
 
 
@@ -1177,16 +1083,13 @@ check_number(
 ### BEGIN HIDDEN TESTS
 
 
-def number_of(value):
-    # Also where it is a float: whether it is whole has a part of its own.
-    value = value.item() if isinstance(value, np.ndarray) and value.shape == () else value
-    expect(type(value) in (int, float), "count_parameters should return a whole number")
-    return value
+def count_of(*arguments, **options):
+    return number_of(count_parameters(*arguments, **options), "the number of parameters")
 
 
 def expect_count(*arguments, **options):
-    got = number_of(count_parameters(*arguments, **options))
-    expect(got == reference.count_parameters(*arguments, **options), "the number of parameters is not right")
+    right = count_of(*arguments, **options) == reference.count_parameters(*arguments, **options)
+    expect(right, "the number of parameters is not right")
 
 
 @part(points=1, example="count_parameters(6, 1)")
@@ -1227,7 +1130,7 @@ def biases_of_shared_keys_and_values(rng):
 @part(points=1, needs="several_heads", example="count_parameters(6, 3)")
 def whole_number(rng):
     "The count is an int, not a float."
-    count = number_of(count_parameters(768, 12))
+    count = count_of(768, 12)
     expect(type(count) is int, "the number of parameters should be an int, but it is a float")
 
 
@@ -1289,11 +1192,7 @@ check_number("one token of width 1", attention_flops(1, 1), 12)
 
 
 def flops_of(n, d_model):
-    # Also where it is a float: whether it is whole has a part of its own.
-    value = attention_flops(n, d_model)
-    value = value.item() if isinstance(value, np.ndarray) and value.shape == () else value
-    expect(type(value) in (int, float), "attention_flops should return a whole number")
-    return value
+    return number_of(attention_flops(n, d_model), "the number of operations")
 
 
 # The count is a·n + b·n². From the counts for n and 2·n tokens both a and b can be told, so that somebody who

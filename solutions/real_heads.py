@@ -7,7 +7,17 @@
 # %% role="author"
 from types import SimpleNamespace
 
-from mha_grader.testing import expect, expect_close, expect_unchanged, part
+from mha_grader.testing import (
+    expect,
+    expect_answer,
+    expect_close,
+    expect_unchanged,
+    output_of,
+    pair_of,
+    part,
+    random_mask,
+    stored_layer,
+)
 
 reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 
@@ -218,20 +228,8 @@ def some_weights(rng, d_model=6, symmetric=True, biases=False):
     return weights
 
 
-def output_of(result):
-    # Also where nothing else was returned: that costs the part about the attention weights only.
-    return result[0] if isinstance(result, tuple | list) and len(result) == 2 else result
-
-
 def expect_output(*arguments):
     expect_close(output_of(bert_attention(*arguments)), reference.bert_attention(*arguments)[0])
-
-
-def some_of(rng, *shape):
-    # Random, with at least one True and one False in each row.
-    mask = rng.random(shape) < 0.6
-    mask[..., 0], mask[..., 1] = True, False
-    return rng.permuted(mask, axis=-1)
 
 
 def undecided(weights):
@@ -251,7 +249,7 @@ def output(rng):
 
 
 @part(
-    points=2,
+    points=4,
     example="bert_attention(np.array([[[1.0, 2.0]]]), dict.fromkeys(['query', 'key', 'value', 'dense'], "
     "{'weight': np.array([[0.0, 1.0], [3.0, 0.0]]), 'bias': np.zeros(2)}), 2)[0]",
 )
@@ -288,10 +286,8 @@ def scale(rng):
 def attention_weights(rng):
     "The second result is the attention weights of every head."
     x, weights = rng.normal(size=(2, 5, 6)), some_weights(rng)
-    result = bert_attention(x, weights, 6)
-    pair = isinstance(result, tuple | list) and len(result) == 2
-    expect(pair, "bert_attention should return two arrays, (output, attention_weights)")
-    expect_close(result[1], reference.bert_attention(x, weights, 6)[1], what="the array of attention weights")
+    expected = reference.bert_attention(x, weights, 6)[1]
+    expect_close(pair_of(bert_attention(x, weights, 6))[1], expected, what="the array of attention weights")
 
 
 @part(
@@ -311,7 +307,7 @@ def batch(rng):
 )
 def mask(rng):
     "A query averages over the keys for which its row of an (n, n) mask is True."
-    expect_output(rng.normal(size=(1, 5, 6)), some_weights(rng), 6, some_of(rng, 5, 5))
+    expect_output(rng.normal(size=(1, 5, 6)), some_weights(rng), 6, random_mask(rng, 5, 5))
 
 
 @part(
@@ -322,8 +318,8 @@ def mask(rng):
 def mask_for_each_sequence(rng):
     "A mask of shape (batch, 1, n, n) or (batch, 1, 1, n) holds for all heads of a sequence."
     weights = undecided(some_weights(rng))
-    expect_output(rng.normal(size=(2, 5, 6)), weights, 6, some_of(rng, 2, 1, 5, 5))
-    expect_output(rng.normal(size=(2, 5, 6)), weights, 6, some_of(rng, 2, 1, 1, 5))
+    expect_output(rng.normal(size=(2, 5, 6)), weights, 6, random_mask(rng, 2, 1, 5, 5))
+    expect_output(rng.normal(size=(2, 5, 6)), weights, 6, random_mask(rng, 2, 1, 1, 5))
 
 
 @part(points=1, needs="output")
@@ -614,17 +610,8 @@ for name in ("query", "value", "dense"):
 ### BEGIN HIDDEN TESTS
 
 
-def some_layer(rng, value_bias=False, dense_bias=False, num_heads=5, d_k=2):
-    # One-hot tokens. Every query asks for one kind of key: 0 for it and far below 0 for the others, on any
-    # scale. So the scale is tested only where other tokens are put in.
-    d_model, kinds = num_heads * d_k, np.eye(d_k)
-    x = np.eye(d_model)[rng.integers(d_model, size=(2, 4))]  # (batch, n, d_model)
-    asked, offered = (kinds[rng.integers(d_k, size=(d_model, num_heads))].reshape(d_model, -1) for _ in "qk")
-    W_V, W_O = rng.normal(size=(2, d_model, d_model))
-    weights = {"query": 3000.0 * (asked.T - 1.0), "key": offered.T, "value": W_V, "dense": W_O}
-    has_bias = {"value": value_bias, "dense": dense_bias}
-    biases = {name: rng.normal(size=d_model) * has_bias.get(name, False) for name in weights}
-    return x, {name: {"weight": weights[name], "bias": biases[name]} for name in weights}, num_heads
+def some_layer(rng, biased=()):
+    return stored_layer(rng, batch=2, n=4, num_heads=5, d_k=3, biased=biased)
 
 
 def expect_kept(layer, keep):
@@ -659,8 +646,8 @@ def several_heads(rng):
 def all_heads(rng):
     "With all heads kept, it is the output of the whole attention, scores divided by the root of d_k."
     _, weights, num_heads = some_layer(rng)
-    weights["query"]["weight"] = rng.normal(size=(10, 10))
-    expect_kept((rng.normal(size=(2, 4, 10)), weights, num_heads), [3, 0, 4, 1, 2])
+    weights["query"]["weight"] = rng.normal(size=(15, 15))
+    expect_kept((rng.normal(size=(2, 4, 15)), weights, num_heads), [3, 0, 4, 1, 2])
 
 
 @part(
@@ -671,7 +658,7 @@ def all_heads(rng):
 )
 def bias_of_dense_once(rng):
     "The bias of dense belongs to the output, once, however many heads are kept."
-    expect_kept(some_layer(rng, dense_bias=True), [int(head) for head in rng.permutation(5)[:3]])
+    expect_kept(some_layer(rng, biased=["dense"]), [int(head) for head in rng.permutation(5)[:3]])
 
 
 @part(
@@ -682,13 +669,13 @@ def bias_of_dense_once(rng):
 )
 def bias_of_values(rng):
     "The bias of a head's values comes and goes with the head."
-    expect_kept(some_layer(rng, value_bias=True), [int(head) for head in rng.permutation(5)[:2]])
+    expect_kept(some_layer(rng, biased=["value"]), [int(head) for head in rng.permutation(5)[:2]])
 
 
 @part(points=1, needs="one_head")
 def inputs_unchanged(rng):
     "The caller's arrays and list are as they were."
-    keep_heads(*some_layer(rng, value_bias=True, dense_bias=True), [3, 1])
+    keep_heads(*some_layer(rng, biased=["value", "dense"]), [3, 1])
     expect_unchanged(keep_heads, "keep_heads")
 
 
@@ -787,17 +774,8 @@ check_unchanged("head_importance leaves x alone", lambda x: head_importance(x, w
 ### BEGIN HIDDEN TESTS
 
 
-def some_layer(rng, batch=1, n=4, biased=False, num_heads=5, d_k=2):
-    # One-hot tokens. Every query asks for one kind of key: 0 for it and far below 0 for the others, on any
-    # scale. So the scale is tested only where other tokens are put in.
-    d_model, kinds = num_heads * d_k, np.eye(d_k)
-    x = np.eye(d_model)[rng.integers(d_model, size=(batch, n))]  # (batch, n, d_model)
-    asked, offered = (kinds[rng.integers(d_k, size=(d_model, num_heads))].reshape(d_model, -1) for _ in "qk")
-    W_V, W_O = rng.normal(size=(2, d_model, d_model))
-    weights = {"query": 3000.0 * (asked.T - 1.0), "key": offered.T, "value": W_V, "dense": W_O}
-    has_bias = {"value": biased, "dense": biased}
-    biases = {name: rng.normal(size=d_model) * has_bias.get(name, False) for name in weights}
-    return x, {name: {"weight": weights[name], "bias": biases[name]} for name in weights}, num_heads
+def some_layer(rng, n=4, biased=()):
+    return stored_layer(rng, batch=1, n=n, num_heads=5, d_k=3, biased=biased)
 
 
 def expect_importance(layer):
@@ -832,8 +810,8 @@ def several_tokens(rng):
 def several_sequences(rng):
     "The mean is over the tokens of all sequences; the scores are divided by the root of d_k."
     _, weights, num_heads = some_layer(rng)
-    weights["query"]["weight"] = rng.normal(size=(10, 10))
-    expect_importance((rng.normal(size=(3, 4, 10)), weights, num_heads))
+    weights["query"]["weight"] = rng.normal(size=(15, 15))
+    expect_importance((rng.normal(size=(3, 4, 15)), weights, num_heads))
 
 
 @part(
@@ -843,7 +821,7 @@ def several_sequences(rng):
 )
 def biases(rng):
     "The bias of a head's values goes with the head; the bias of dense belongs to no head."
-    expect_importance(some_layer(rng, biased=True))
+    expect_importance(some_layer(rng, biased=["value", "dense"]))
 
 
 @part(points=1, needs="several_tokens")
@@ -959,89 +937,64 @@ check_answers(
 ### BEGIN HIDDEN TESTS
 
 
-def answer_to(question):
-    expect(isinstance(answers, dict), "answers should be a dict")
-    answer = answers.get(question)
-    expect(answer is not None, f"answers[{question!r}] is empty")
-    return answer.item() if isinstance(answer, np.ndarray) and answer.shape == () else answer
-
-
-def expect_number(question):
-    answer = answer_to(question)
-    expect(type(answer) in (int, float), f"answers[{question!r}] should be a number")
-    expected = reference.answers[question]
-    right = expected - 0.01 <= answer <= expected + 0.01
-    expect(right, f"answers[{question!r}] is not the right number")
-
-
-def expect_choice(question):
-    answer = answer_to(question)
-    expect(
-        isinstance(answer, str) and len(answer.strip()) == 1,
-        f"answers[{question!r}] should be one letter in quotation marks, and nothing else",
-    )
-    right = answer.strip().lower() == reference.answers[question]
-    expect(right, f"answers[{question!r}] is not the right choice")
-
-
 @part(points=1)
 def previous_layer(rng):
     "In which layer the head is that looks at the token before."
-    expect_number("previous_layer")
+    expect_answer(answers, reference.answers, "previous_layer")
 
 
 @part(points=1)
 def previous_head(rng):
     "Which head looks at the token before."
-    expect_number("previous_head")
+    expect_answer(answers, reference.answers, "previous_head")
 
 
 @part(points=1)
 def next_layer(rng):
     "In which layer the head is that looks at the next token."
-    expect_number("next_layer")
+    expect_answer(answers, reference.answers, "next_layer")
 
 
 @part(points=1)
 def next_head(rng):
     "Which head looks at the next token."
-    expect_number("next_head")
+    expect_answer(answers, reference.answers, "next_head")
 
 
 @part(points=1)
 def next_score(rng):
     "How much weight that head puts on the next token."
-    expect_number("next_score")
+    expect_answer(answers, reference.answers, "next_score", tolerance=0.01)
 
 
 @part(points=1)
 def their_students(rng):
     "What a weight shows when its baseline is just as large."
-    expect_choice("their_students")
+    expect_answer(answers, reference.answers, "their_students")
 
 
 @part(points=1)
 def agreement_head(rng):
     "Which head joins a verb to its subject across a nearer noun."
-    expect_number("agreement_head")
+    expect_answer(answers, reference.answers, "agreement_head")
 
 
 @part(points=1)
 def too_wide(rng):
     "Whether a head that is right about one sentence is right about its twin."
-    expect_choice("too_wide")
+    expect_answer(answers, reference.answers, "too_wide")
 
 
 @part(points=1)
 def most_important(rng):
     "Which of the stored heads the output of the layer misses most."
-    expect_number("most_important")
+    expect_answer(answers, reference.answers, "most_important")
 
 
 @part(points=1)
 def key_bias(rng):
     "What the bias of the keys does."
-    expect_choice("key_bias")
+    expect_answer(answers, reference.answers, "key_bias")
 
 
 ### END HIDDEN TESTS

@@ -7,7 +7,20 @@
 # %% role="author"
 from types import SimpleNamespace
 
-from mha_grader.testing import expect, expect_close, expect_unchanged, part
+from mha_grader.testing import (
+    decided_qkv,
+    expect,
+    expect_answer,
+    expect_close,
+    expect_unchanged,
+    mask_of,
+    output_of,
+    pair_of,
+    part,
+    random_mask,
+    scalar_qkv,
+    undecided_qkv,
+)
 
 reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 
@@ -282,51 +295,14 @@ check_unchanged("attention leaves its arguments alone", attention, Q, K, V)
 ### BEGIN HIDDEN TESTS
 
 
-def output_of(result):
-    # Also where nothing else was returned: that costs the parts about the weights only.
-    return result[0] if isinstance(result, tuple | list) and len(result) == 2 else result
-
-
-def weights_of(result):
-    pair = isinstance(result, tuple | list) and len(result) == 2
-    expect(pair, "attention should return two arrays, (output, weights)")
-    return result[1]
-
-
 def expect_output(*arguments, tolerance=1e-5):
     expect_close(output_of(attention(*arguments)), reference.attention(*arguments)[0], tolerance)
-
-
-def scalars(rng, *leading, n=5, m=7):
-    # d_k = d_v = 1: dividing by the root of a width does nothing, so these tokens do not test the scale.
-    return [rng.normal(size=(*leading, tokens, 1)) for tokens in (n, m, m)]
-
-
-def kinds(rng, *leading, n=5, m=7, d_k=4, d_v=6):
-    # Each query asks for one kind of key: 0 for it and far below 0 for the others, on any scale.
-    of_key = rng.permuted(np.broadcast_to(np.arange(m) % d_k, (*leading, m)), axis=-1)  # (..., m)
-    asked = rng.integers(d_k, size=(*leading, n))  # (..., n)
-    one_hot = np.eye(d_k)
-    return 300.0 * (one_hot[asked] - 1.0), one_hot[of_key], rng.normal(size=(*leading, m, d_v))
-
-
-def undecided(rng, *leading, n=5, m=7, d_v=6):
-    # All scores are 0, so that only the mask tells the keys apart.
-    K, V = rng.normal(size=(*leading, m, 1)), rng.normal(size=(*leading, m, d_v))
-    return np.zeros((*leading, n, 1)), K, V
-
-
-def some_of(rng, *shape):
-    # Random, with at least one True and one False in each row.
-    mask = rng.random(shape) < 0.6
-    mask[..., 0], mask[..., 1] = True, False
-    return rng.permuted(mask, axis=-1)
 
 
 @part(points=2, example="attention(np.ones((1, 1)), np.array([[0.0], [1.0]]), np.array([[0.0], [10.0]]))")
 def values(rng):
     "Each output is the average of the values, with the softmax of the query's scores as weights."
-    expect_output(*scalars(rng))
+    expect_output(*scalar_qkv(rng))
 
 
 @part(
@@ -341,7 +317,7 @@ def scale(rng):
 @part(points=1, example="attention(np.zeros((2, 1, 3)), np.ones((2, 2, 3)), np.arange(4.0).reshape(2, 2, 1))")
 def batch(rng):
     "Each sequence of a batch is treated by itself."
-    expect_output(*kinds(rng, 2))
+    expect_output(*decided_qkv(rng, 2))
 
 
 @part(
@@ -350,7 +326,7 @@ def batch(rng):
 )
 def batch_and_heads(rng):
     "With two leading axes, each of the matrices is treated by itself."
-    expect_output(*kinds(rng, 2, 3))
+    expect_output(*decided_qkv(rng, 2, 3))
 
 
 @part(points=1, needs=("scale", "batch_and_heads"))
@@ -364,9 +340,9 @@ def scale_in_a_batch(rng):
 )
 def weights(rng):
     "The second result is the weights, one row for each query."
-    for arguments in (scalars(rng), kinds(rng, 2)):
+    for arguments in (scalar_qkv(rng), decided_qkv(rng, 2)):
         expected = reference.attention(*arguments)[1]
-        expect_close(weights_of(attention(*arguments)), expected, what="weights")
+        expect_close(pair_of(attention(*arguments))[1], expected, what="weights")
 
 
 @part(
@@ -376,7 +352,7 @@ def weights(rng):
 )
 def mask(rng):
     "A query averages over the keys for which its row of the mask is True, and over no others."
-    expect_output(*scalars(rng), some_of(rng, 5, 7))
+    expect_output(*scalar_qkv(rng), random_mask(rng, 5, 7))
 
 
 @part(
@@ -386,9 +362,9 @@ def mask(rng):
 )
 def one_mask_for_all(rng):
     "A mask of shape (n, m) holds for every sequence and every head."
-    mask = some_of(rng, 5, 7)
-    expect_output(*undecided(rng, 2), mask)
-    expect_output(*undecided(rng, 2, 3), mask)
+    mask = random_mask(rng, 5, 7)
+    expect_output(*undecided_qkv(rng, 2), mask)
+    expect_output(*undecided_qkv(rng, 2, 3), mask)
 
 
 @part(
@@ -398,7 +374,7 @@ def one_mask_for_all(rng):
 )
 def mask_for_each_sequence(rng):
     "A mask of shape (batch, 1, n, m) holds for all heads of a sequence, and each sequence has its own."
-    expect_output(*undecided(rng, 2, 3), some_of(rng, 2, 1, 5, 7))
+    expect_output(*undecided_qkv(rng, 2, 3), random_mask(rng, 2, 1, 5, 7))
 
 
 @part(
@@ -408,7 +384,7 @@ def mask_for_each_sequence(rng):
 )
 def mask_for_all_queries(rng):
     "A mask of shape (batch, 1, 1, m), as for padding, holds for every query of a sequence."
-    expect_output(*undecided(rng, 1, 3), some_of(rng, 1, 1, 1, 7))
+    expect_output(*undecided_qkv(rng, 1, 3), random_mask(rng, 1, 1, 1, 7))
 
 
 @part(
@@ -418,9 +394,9 @@ def mask_for_all_queries(rng):
 )
 def masked_weights(rng):
     "The weights that are returned are those after the mask: 0 where it is False, and with sum 1."
-    tokens, mask = scalars(rng), some_of(rng, 5, 7)
+    tokens, mask = scalar_qkv(rng), random_mask(rng, 5, 7)
     expected = reference.attention(*tokens, mask)[1]
-    expect_close(weights_of(attention(*tokens, mask)), expected, what="weights")
+    expect_close(pair_of(attention(*tokens, mask))[1], expected, what="weights")
 
 
 @part(
@@ -432,7 +408,7 @@ def scores_far_below_zero(rng):
     "A masked key gets no weight even if the scores of all the others are about -20,000."
     Q = np.array([[-200.0], [1.0], [-200.0], [-1.0], [50.0]])
     K = 100.0 + rng.normal(size=(7, 1)) / 100.0  # the scores of a row lie within a few of each other
-    expect_output(Q, K, rng.normal(size=(7, 1)), some_of(rng, 5, 7), tolerance=1e-2)
+    expect_output(Q, K, rng.normal(size=(7, 1)), random_mask(rng, 5, 7), tolerance=1e-2)
 
 
 @part(
@@ -443,7 +419,7 @@ def scores_far_below_zero(rng):
 )
 def masked_scores_far_above(rng):
     "The weights of the kept keys sum to 1 also where a masked score lies 25 above theirs."
-    mask = some_of(rng, 5, 7)
+    mask = random_mask(rng, 5, 7)
     mask[:, -1] = False
     mask[:, 0] = True
     K = rng.normal(size=(7, 1)) / 10.0
@@ -467,7 +443,7 @@ def large_scores(rng):
 @part(points=1, needs="mask")
 def what_is_masked_does_not_matter(rng):
     "Other keys and values, however large, under a mask that is False for all queries change no output."
-    (Q, K, V), mask = scalars(rng), some_of(rng, 5, 7)
+    (Q, K, V), mask = scalar_qkv(rng), random_mask(rng, 5, 7)
     mask[:, 2], mask[:, 4] = False, True
     expected = reference.attention(Q, K, V, mask)[0]
     K[2], V[2] = K[2] + 1.0, 1e6
@@ -477,7 +453,7 @@ def what_is_masked_does_not_matter(rng):
 @part(points=1, needs="values")
 def order_of_keys_does_not_matter(rng):
     "Keys and values in another order give the same output: attention knows no positions."
-    Q, K, V = scalars(rng)
+    Q, K, V = scalar_qkv(rng)
     expected = reference.attention(Q, K, V)[0]
     order = rng.permutation(7)
     expect_close(output_of(attention(Q, K[order], V[order])), expected)
@@ -486,9 +462,9 @@ def order_of_keys_does_not_matter(rng):
 @part(points=1, needs=("values", "mask"))
 def inputs_unchanged(rng):
     "The caller's arrays are as they were."
-    attention(*kinds(rng))
+    attention(*decided_qkv(rng))
     expect_unchanged(attention, "attention")
-    attention(*kinds(rng), np.ones((5, 7), dtype=bool))
+    attention(*decided_qkv(rng), np.ones((5, 7), dtype=bool))
     expect_unchanged(attention, "attention")
 
 
@@ -591,16 +567,8 @@ check_equal(
 ### BEGIN HIDDEN TESTS
 
 
-def mask_for(*sizes):
-    # Numbers 0 and 1 are let through: the dtype has a part of its own.
-    mask = causal_mask(*sizes)
-    right_kind = isinstance(mask, np.ndarray) and mask.dtype.kind in "biuf"
-    expect(right_kind, "causal_mask should return a boolean array")
-    return mask
-
-
 def expect_mask(*sizes):
-    mask, expected = mask_for(*sizes), reference.causal_mask(*sizes)
+    mask, expected = mask_of(causal_mask(*sizes)), reference.causal_mask(*sizes)
     if mask.ndim > 2 and mask.size == expected.size:  # axes of size 1: the shape has a part of its own, too
         mask = mask.reshape(mask.shape[-2:])
     expect_close((mask != 0) * 1, expected, what="the mask")
@@ -623,14 +591,14 @@ def more_keys_than_queries(rng):
 @part(points=1, needs="as_many_keys_as_queries", example="causal_mask(2)")
 def shape(rng):
     "The shape is (n, m)."
-    shape = mask_for(4).shape
+    shape = mask_of(causal_mask(4)).shape
     expect(shape == (4, 4), f"causal_mask(4) should have the shape (4, 4), not {shape}")
 
 
 @part(points=1, needs="as_many_keys_as_queries", example="causal_mask(2)")
 def boolean(rng):
     "The entries are True and False, not numbers."
-    mask = mask_for(4)
+    mask = mask_of(causal_mask(4))
     expect(mask.dtype.kind == "b", f"the mask should be boolean, but its dtype is {mask.dtype}")
 
 
@@ -691,19 +659,11 @@ def lengths_for(rng, batch, max_len):
     return rng.permutation(np.concatenate([[1, max_len], rng.integers(1, max_len + 1, size=batch - 2)]))
 
 
-def mask_for(lengths, max_len):
-    # Numbers 0 and 1 are let through: the dtype has a part of its own.
-    mask = padding_mask(lengths, max_len)
-    right_kind = isinstance(mask, np.ndarray) and mask.dtype.kind in "biuf"
-    expect(right_kind, "padding_mask should return a boolean array")
-    return mask
-
-
 @part(points=2, example="padding_mask(np.array([1, 2]), 3)")
 def values(rng):
     "True for exactly the first lengths[b] positions of sequence b."
     lengths = lengths_for(rng, 5, 8)
-    mask = mask_for(lengths, 8)
+    mask = mask_of(padding_mask(lengths, 8))
     expect(mask.size == 40, f"5 sequences of 8 positions should give 40 entries, but it has {mask.size}")
     expected = reference.padding_mask(lengths, 8).reshape(5, 8)
     expect_close((mask != 0).reshape(5, 8) * 1, expected, what="the mask")
@@ -713,14 +673,14 @@ def values(rng):
 def room_to_spare(rng):
     "The last axis has max_len positions even if no sequence is that long."
     lengths = lengths_for(rng, 5, 6)
-    mask, expected = mask_for(lengths, 9), reference.padding_mask(lengths, 9)
+    mask, expected = mask_of(padding_mask(lengths, 9)), reference.padding_mask(lengths, 9)
     expect(mask.size == 45, f"5 sequences of 9 positions should give 45 entries, but it has {mask.size}")
     expect_close((mask != 0).reshape(expected.shape) * 1, expected, what="the mask")
 
 
 def mask_with_both():
     # A mask whose only fault is where exactly it changes still has the right shape and kind.
-    mask = mask_for(np.array([7, 2, 4]), 7)
+    mask = mask_of(padding_mask(np.array([7, 2, 4]), 7))
     entries = (mask != 0).reshape(3, -1)
     both = bool(entries[:, 0].all() and entries[0].all() and not entries[1:, -1].any())
     expect(both, "the first token of each sequence should be kept, and the last of a short one should not")
@@ -814,20 +774,12 @@ check_unchanged("decoder_mask leaves keep alone", lambda keep: decoder_mask(3, k
 ### BEGIN HIDDEN TESTS
 
 
-def mask_for(n, keep=None):
-    # Numbers 0 and 1 are let through: the dtype has a part of its own.
-    mask = decoder_mask(n) if keep is None else decoder_mask(n, keep)
-    right_kind = isinstance(mask, np.ndarray) and mask.dtype.kind in "biuf"
-    expect(right_kind, "decoder_mask should return a boolean array")
-    return mask
-
-
-def expect_mask(n, keep=None, batch=3, heads=2):
-    mask, full = mask_for(n, keep), (batch, heads, n, n)
+def expect_mask(n, *keep, batch=3, heads=2):
+    mask, full = mask_of(decoder_mask(n, *keep)), (batch, heads, n, n)
     sizes = (1,) * (4 - mask.ndim) + mask.shape
     fits = len(sizes) == 4 and all(size in (1, wanted) for size, wanted in zip(sizes, full, strict=True))
     expect(fits, f"a mask of shape {mask.shape} does not broadcast to (batch, heads, n, n) = {full}")
-    expected = np.broadcast_to(reference.decoder_mask(n, keep), full)
+    expected = np.broadcast_to(reference.decoder_mask(n, *keep), full)
     expect_close(np.broadcast_to(mask != 0, full) * 1, expected, what="the mask")
 
 
@@ -856,7 +808,7 @@ def padding_anywhere(rng):
 @part(points=1, needs="padding_at_the_end", example="decoder_mask(2, np.array([[True, False]]))")
 def boolean(rng):
     "The entries are True and False, not numbers."
-    mask = mask_for(5, np.arange(5) < np.array([[3], [5]]))
+    mask = mask_of(decoder_mask(5, np.arange(5) < np.array([[3], [5]])))
     expect(mask.dtype.kind == "b", f"the mask should be boolean, but its dtype is {mask.dtype}")
 
 
@@ -1034,77 +986,52 @@ check_answers(
 ### BEGIN HIDDEN TESTS
 
 
-def answer_to(question):
-    expect(isinstance(answers, dict), "answers should be a dict")
-    answer = answers.get(question)
-    expect(answer is not None, f"answers[{question!r}] is empty")
-    return answer.item() if isinstance(answer, np.ndarray) and answer.shape == () else answer
-
-
-def expect_number(question):
-    answer = answer_to(question)
-    expect(type(answer) in (int, float), f"answers[{question!r}] should be a number")
-    expected = reference.answers[question]
-    right = expected - 0.005 <= answer <= expected + 0.005
-    expect(right, f"answers[{question!r}] is not the right number")
-
-
-def expect_choice(question):
-    answer = answer_to(question)
-    expect(
-        isinstance(answer, str) and len(answer.strip()) == 1,
-        f"answers[{question!r}] should be one letter in quotation marks, and nothing else",
-    )
-    right = answer.strip().lower() == reference.answers[question]
-    expect(right, f"answers[{question!r}] is not the right choice")
-
-
 @part(points=1)
 def variance(rng):
     "How the variance of a dot product grows with the width."
-    expect_number("variance")
+    expect_answer(answers, reference.answers, "variance")
 
 
 @part(points=1)
 def scaled_variance(rng):
     "What dividing the scores does to their variance."
-    expect_number("scaled_variance")
+    expect_answer(answers, reference.answers, "scaled_variance")
 
 
 @part(points=1)
 def wrong_scale_deviation(rng):
     "How large scores are when they are divided by the wrong width."
-    expect_number("wrong_scale_deviation")
+    expect_answer(answers, reference.answers, "wrong_scale_deviation")
 
 
 @part(points=1)
 def wrong_scale_effect(rng):
     "What the size of the scores does to the weights."
-    expect_choice("wrong_scale_effect")
+    expect_answer(answers, reference.answers, "wrong_scale_effect")
 
 
 @part(points=1)
 def one_head_share(rng):
     "How far one head gets when five contents are asked for."
-    expect_number("one_head_share")
+    expect_answer(answers, reference.answers, "one_head_share")
 
 
 @part(points=1)
 def three_heads_share(rng):
     "How far three heads get when five contents are asked for."
-    expect_number("three_heads_share")
+    expect_answer(answers, reference.answers, "three_heads_share")
 
 
 @part(points=1)
 def wider_head(rng):
     "Whether the width of a head changes the limit of one head."
-    expect_choice("wider_head")
+    expect_answer(answers, reference.answers, "wider_head")
 
 
 @part(points=1)
 def half_and_half(rng):
     "What can be told from the average of two contents."
-    expect_choice("half_and_half")
+    expect_answer(answers, reference.answers, "half_and_half")
 
 
 ### END HIDDEN TESTS

@@ -10,15 +10,16 @@ from types import SimpleNamespace
 import numpy as np
 
 from mha_grader.testing import (
-    Mismatch,
     construct,
-    expect,
+    expect_answer,
     expect_close,
+    expect_gradients,
     expect_unchanged,
     filled,
-    gradients,
-    load_parameters,
     part,
+    random_mask,
+    tensor,
+    twins,
 )
 
 reference = SimpleNamespace()  # in grading: the instructor's solutions by name
@@ -130,12 +131,6 @@ check_close("output with other numbers", layer(x), right, tolerance=1e-3)
 check_unchanged("the layer leaves its input alone", layer, x)
 ### BEGIN HIDDEN TESTS
 
-import torch
-
-
-def tensor(array):
-    return torch.from_numpy(np.ascontiguousarray(array)).float()
-
 
 def numbers(rng, d_model=6, d_ff=10, bent=False, biases=False):
     """Numbers for the parameters. Unless it is `bent`, all that reaches the curve is far above 0."""
@@ -153,24 +148,9 @@ def positive(rng):
     return tensor(rng.uniform(5.0, 8.0, size=(2, 5, 6)))  # (batch, n, d_model)
 
 
-def load(layer, parameters):
-    # Without a bias where it is 0, if the layer does not have it: that costs the part about biases only.
-    for name, value in parameters.items():
-        try:
-            load_parameters(layer, {name: value})
-        except Mismatch:
-            if name.endswith("weight") or value.any():
-                raise
-
-
 def layers(rng, **options):
-    """A student's layer and the reference, with the same numbers, in eval mode."""
-    layer, expected = FeedForward(6, 10), reference.FeedForward(6, 10)
-    parameters = numbers(rng, **options)
-    load(layer, parameters)
-    expected.load_state_dict(parameters)
-    layer.eval()
-    return layer, expected.eval()
+    """A student's layer and the reference, with the same numbers."""
+    return twins(FeedForward, reference.FeedForward, numbers(rng, **options), 6, 10)
 
 
 def expect_output(pair, x, tolerance=1e-3):
@@ -215,25 +195,16 @@ def no_dropout(rng):
 def gradient(rng):
     "Gradients of the output reach the input and the weights of both linear layers."
     layer, expected = layers(rng)
-    x, cotangent = positive(rng), tensor(rng.normal(size=(2, 5, 6)))
-    names = ["up.weight", "down.weight"]
-    found = gradients(layer, [x], [0, *names], cotangent)
-    leaf = x.clone().requires_grad_()
-    total = (expected(leaf) * cotangent).sum()
-    right = torch.autograd.grad(total, [leaf, *(expected.get_parameter(name) for name in names)])
-    for name, got, wanted in zip(["the input", *names], found, right, strict=True):
-        expect(got is not None, f"no gradient reaches {name}: the chain of tensors is cut somewhere")
-        expect_close(got, wanted, tolerance=1e-2, what=f"the gradient of {name}")
+    expect_gradients(rng, layer, expected, [positive(rng)], [0, "up.weight", "down.weight"], tolerance=1e-2)
 
 
 @part(points=1, needs="values")
 def registered(rng):
     "load_state_dict and .double() find both linear layers."
-    layer, expected = FeedForward(6, 10), reference.FeedForward(6, 10)
-    parameters = numbers(rng)
+    layer, expected = layers(rng)
+    parameters = numbers(rng)  # others than it has
     layer.load_state_dict(parameters, strict=False)  # it may have buffers of its own
     expected.load_state_dict(parameters)
-    layer.eval()
     layer.double()
     expect_output((layer, expected.double()), positive(rng).double())
 
@@ -346,13 +317,8 @@ check_close("under a causal mask the first token stands alone", block(x, causal)
 check_unchanged("the block leaves its input alone", block, x, causal)
 ### BEGIN HIDDEN TESTS
 
-import torch
 
 LINEARS = {"attention.q_proj", "attention.k_proj", "attention.v_proj", "attention.out_proj"}
-
-
-def tensor(array):
-    return torch.from_numpy(np.ascontiguousarray(array)).float()
 
 
 def tokens(rng, *shape):
@@ -386,25 +352,14 @@ ATTENTION, FEED_FORWARD = "attention.out_proj", "feed_forward.down"
 
 
 def blocks(rng, *options, **kind):
-    """A student's block and the reference, with the same numbers, in eval mode."""
-    block, expected = TransformerBlock(6, 2, 10, *options), reference.TransformerBlock(6, 2, 10, *options)
+    """A student's block and the reference, with the same numbers."""
     parameters = numbers(rng, 6, 10, **kind)
-    load_parameters(block, parameters)
-    expected.load_state_dict(parameters)
-    block.eval()
-    return block, expected.eval()
+    return twins(TransformerBlock, reference.TransformerBlock, parameters, 6, 2, 10, *options)
 
 
 def expect_output(pair, *arguments):
     block, expected = pair
     expect_close(block(*arguments), expected(*arguments), tolerance=1e-4)
-
-
-def some_of(rng, *shape):
-    # Random, with at least one True and one False in each row.
-    mask = rng.random(shape) < 0.6
-    mask[..., 0], mask[..., 1] = True, False
-    return torch.from_numpy(rng.permuted(mask, axis=-1))
 
 
 @part(points=2, example="filled(TransformerBlock(4, 2, 6, True))(torch.eye(4)[None, :3])")
@@ -471,7 +426,7 @@ def mask(rng):
     "The attention of a post-norm block is given the mask: one for all sequences, or one for each."
     for shape in ((5, 5), (2, 1, 5, 5)):
         pair = blocks(rng, False, without=[FEED_FORWARD])
-        expect_output(pair, tokens(rng, 2, 5, 6), some_of(rng, *shape))
+        expect_output(pair, tokens(rng, 2, 5, 6), tensor(random_mask(rng, *shape)))
 
 
 @part(
@@ -483,7 +438,7 @@ def mask(rng):
 def mask_in_pre_norm(rng):
     "The attention of a pre-norm block is given the mask as well."
     pair = blocks(rng, True, without=[FEED_FORWARD])
-    expect_output(pair, tokens(rng, 2, 5, 6), some_of(rng, 5, 5))
+    expect_output(pair, tokens(rng, 2, 5, 6), tensor(random_mask(rng, 5, 5)))
 
 
 @part(points=2, example="filled(TransformerBlock(4, 2, 6, True))(torch.eye(4)[None, :3])")
@@ -517,25 +472,17 @@ def no_dropout(rng):
 def gradient(rng):
     "Gradients of the output reach the input, the attention, the feed-forward network and both norms."
     block, expected = blocks(rng, True)
-    x, cotangent = tokens(rng, 2, 5, 6), tokens(rng, 2, 5, 6)
     names = ["attention.q_proj.weight", "feed_forward.down.weight", "norm1.weight", "norm2.bias"]
-    found = gradients(block, [x], [0, *names], cotangent)
-    leaf = x.clone().requires_grad_()
-    total = (expected(leaf) * cotangent).sum()
-    right = torch.autograd.grad(total, [leaf, *(expected.get_parameter(name) for name in names)])
-    for name, got, wanted in zip(["the input", *names], found, right, strict=True):
-        expect(got is not None, f"no gradient reaches {name}: the chain of tensors is cut somewhere")
-        expect_close(got, wanted, tolerance=1e-3, what=f"the gradient of {name}")
+    expect_gradients(rng, block, expected, [tokens(rng, 2, 5, 6)], [0, *names], tolerance=1e-3)
 
 
 @part(points=1, needs="post_norm_attention")
 def registered(rng):
     "load_state_dict and .double() find everything that the block has."
-    block, expected = TransformerBlock(6, 2, 10, False), reference.TransformerBlock(6, 2, 10, False)
-    parameters = numbers(rng, 6, 10, without=[FEED_FORWARD])
+    block, expected = blocks(rng, False, without=[FEED_FORWARD])
+    parameters = numbers(rng, 6, 10, without=[FEED_FORWARD])  # others than it has
     block.load_state_dict(parameters, strict=False)  # it may have buffers of its own
     expected.load_state_dict(parameters)
-    block.eval()
     block.double()
     expect_output((block, expected.double()), tokens(rng, 2, 5, 6).double())
 
@@ -552,7 +499,7 @@ def order_of_tokens_does_not_matter(rng):
 def input_unchanged(rng):
     "The caller's tensors are as they were."
     block, _ = blocks(rng, True)
-    block(tokens(rng, 2, 5, 6), some_of(rng, 5, 5))
+    block(tokens(rng, 2, 5, 6), tensor(random_mask(rng, 5, 5)))
     expect_unchanged(block, "the block")
 
 
@@ -684,77 +631,52 @@ check_answers(
 ### BEGIN HIDDEN TESTS
 
 
-def answer_to(question):
-    expect(isinstance(answers, dict), "answers should be a dict")
-    answer = answers.get(question)
-    expect(answer is not None, f"answers[{question!r}] is empty")
-    return answer.item() if isinstance(answer, np.ndarray) and answer.shape == () else answer
-
-
-def expect_number(question):
-    answer = answer_to(question)
-    expect(type(answer) in (int, float), f"answers[{question!r}] should be a number")
-    expected = reference.answers[question]
-    right = expected - 0.005 <= answer <= expected + 0.005
-    expect(right, f"answers[{question!r}] is not the right number")
-
-
-def expect_choice(question):
-    answer = answer_to(question)
-    expect(
-        isinstance(answer, str) and len(answer.strip()) == 1,
-        f"answers[{question!r}] should be one letter in quotation marks, and nothing else",
-    )
-    right = answer.strip().lower() == reference.answers[question]
-    expect(right, f"answers[{question!r}] is not the right choice")
-
-
 @part(points=1)
 def pre_norm_of_nothing(rng):
     "What a pre-norm block does whose halves add nothing."
-    expect_choice("pre_norm_of_nothing")
+    expect_answer(answers, reference.answers, "pre_norm_of_nothing")
 
 
 @part(points=1)
 def post_norm_of_nothing(rng):
     "What a post-norm block does whose halves add nothing."
-    expect_choice("post_norm_of_nothing")
+    expect_answer(answers, reference.answers, "post_norm_of_nothing")
 
 
 @part(points=1)
 def norms_on_the_path(rng):
     "How often a token is normalised on its straight way through post-norm blocks."
-    expect_number("norms_on_the_path")
+    expect_answer(answers, reference.answers, "norms_on_the_path")
 
 
 @part(points=1)
 def size_with_depth(rng):
     "How large tokens become in a pre-norm stack."
-    expect_choice("size_with_depth")
+    expect_answer(answers, reference.answers, "size_with_depth")
 
 
 @part(points=1)
 def mixing(rng):
     "Which half of the block lets tokens exchange what they hold."
-    expect_choice("mixing")
+    expect_answer(answers, reference.answers, "mixing")
 
 
 @part(points=1)
 def reach(rng):
     "How far a stack of blocks sees under a narrow mask."
-    expect_number("reach")
+    expect_answer(answers, reference.answers, "reach")
 
 
 @part(points=1)
 def reach_with_heads(rng):
     "How far one block with many heads sees under a narrow mask."
-    expect_number("reach_with_heads")
+    expect_answer(answers, reference.answers, "reach_with_heads")
 
 
 @part(points=1)
 def parameters(rng):
     "How many parameters a block has."
-    expect_number("parameters")
+    expect_answer(answers, reference.answers, "parameters")
 
 
 ### END HIDDEN TESTS

@@ -123,8 +123,9 @@ PITFALLS = (
         slug="transpose-all-axes",
         title="`.T` on more than a matrix",
         symptom="Right for matrices; an error about shapes as soon as there is a batch.",
-        reason="`K.T` reverses all axes, so with leading dimensions it moves the batch to the end.",
-        fix="Exchange the last two axes only: `np.swapaxes(K, -2, -1)`.",
+        reason="`K.T` reverses all axes, so with leading dimensions it moves the batch to the end; PyTorch's "
+        "`K.t()` takes matrices only.",
+        fix="Exchange the last two axes only: `np.swapaxes(K, -2, -1)` in NumPy, `K.transpose(-2, -1)` in PyTorch.",
         passes=("no batch",),
         variants={
             "single_head.attention": attention_transpose_all_axes,
@@ -137,7 +138,7 @@ PITFALLS = (
         title="Exactly one leading dimension",
         symptom="Right for (batch, n, d_k); an error for a matrix and for (batch, heads, n, d_k).",
         reason="You name the axes from the front, but the number of leading dimensions is not fixed.",
-        fix="Count the axes from the end: `np.swapaxes(K, -2, -1)`.",
+        fix="Count the axes from the end: `np.swapaxes(K, -2, -1)` in NumPy, `K.transpose(-2, -1)` in PyTorch.",
         passes=("one leading dimension",),
         variants={"single_head.attention": attention_batch_axis_assumed},
     ),
@@ -146,7 +147,7 @@ PITFALLS = (
         title="K Qᵀ in place of Q Kᵀ",
         symptom="An error when n ≠ m; wrong weights, whose rows sum to 1, when n = m.",
         reason="You let the keys ask and the queries answer, so each row of weights belongs to a key.",
-        fix="Multiply in the order of the formula: `Q @ np.swapaxes(K, -2, -1)` has one row for each query.",
+        fix="Multiply in the order of the formula, Q times the transposed K: that has one row for each query.",
         passes=("shape at n = m",),
         variants={
             "single_head.attention": attention_scores_transposed,

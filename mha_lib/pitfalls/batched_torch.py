@@ -362,8 +362,12 @@ class SplitWithoutTranspose(WithInnerStep):
         """Wrong."""
         return x.view(x.shape[0], self.num_heads, -1, self.d_k)  # (batch, heads, n, d_k)
 
+
+class FoldByReshape(SplitWithoutTranspose):
+    """Wrong: cut by `view` and put together by `reshape`, which undo each other."""
+
     def merge_heads(self, heads: Tensor) -> Tensor:
-        """Undoes it."""
+        """Wrong."""
         return heads.reshape(heads.shape[0], -1, self.num_heads * self.d_k)  # (batch, n, d_model)
 
 
@@ -453,6 +457,14 @@ class ValueUsedAsKey(WithInnerStep):
     def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Mask) -> Tensor:
         """Wrong."""
         return super().attend(Q, V, V, mask)
+
+
+class KeysAndValuesExchanged(WithInnerStep):
+    """Wrong: `v_proj` makes the keys and `k_proj` the values."""
+
+    def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Mask) -> Tensor:
+        """Wrong."""
+        return super().attend(Q, V, K, mask)  # (batch, heads, n, d_k)
 
 
 class QueriesAndKeysSwapped(WithInnerStep):
@@ -793,12 +805,6 @@ class CausalSplitWithoutTranspose(CausalInSteps):
         shape = (x.shape[0], self.num_heads, -1, self.d_k)
         return [each.reshape(shape) for each in self.qkv_proj(x).chunk(3, dim=-1)]
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Undoes it."""
-        Q, K, V = self.queries_keys_values(x)
-        heads = self.attend(Q, K, V, self.mask(x))  # (batch, heads, n, d_k)
-        return self.out_proj(heads.reshape(x.shape))  # (batch, n, d_model)
-
 
 class CausalMergeWithoutTranspose(CausalInSteps):
     """Wrong: the heads are laid one after the other, not side by side."""
@@ -808,6 +814,10 @@ class CausalMergeWithoutTranspose(CausalInSteps):
         Q, K, V = self.queries_keys_values(x)
         heads = self.attend(Q, K, V, self.mask(x))  # (batch, heads, n, d_k)
         return self.out_proj(heads.reshape(x.shape))  # (batch, n, d_model)
+
+
+class CausalFoldByReshape(CausalMergeWithoutTranspose, CausalSplitWithoutTranspose):
+    """Wrong: cut and put together by `reshape`, which undo each other."""
 
 
 class CausalNoScale(CausalInSteps):
@@ -1103,6 +1113,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "MultiHeadAttention": {
         "split-without-transpose": SplitWithoutTranspose,
         "merge-without-transpose": MergeWithoutTranspose,
+        "heads-fold-by-reshape": FoldByReshape,
         "attention-between-heads": AttentionBetweenHeads,
         "heads-interleaved": HeadsInterleaved,
         "batch-first-forgotten": BatchFirstForgotten,
@@ -1113,6 +1124,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
         "no-output-projection": NoOutputProjection,
         "value-used-as-key": ValueUsedAsKey,
         "queries-and-keys-swapped": QueriesAndKeysSwapped,
+        "keys-and-values-exchanged": KeysAndValuesExchanged,
         "residual-added": ResidualAdded,
         "weights-returned-too": WeightsReturnedToo,
         "mask-no-effect": LayerMaskNoEffect,
@@ -1150,6 +1162,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
         "queries-and-keys-swapped": CausalQueriesAndKeysSwapped,
         "split-without-transpose": CausalSplitWithoutTranspose,
         "merge-without-transpose": CausalMergeWithoutTranspose,
+        "heads-fold-by-reshape": CausalFoldByReshape,
         "no-scale": CausalNoScale,
         "scale-by-d-model": CausalScaleByDModel,
         "no-output-projection": CausalNoOutputProjection,

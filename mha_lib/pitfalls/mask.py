@@ -480,9 +480,10 @@ PITFALLS = (
         slug="mask-no-effect",
         title="The mask has no effect",
         symptom="The result is the same with and without a mask.",
-        reason="You compute the masked scores and then go on with the unmasked ones, since `np.where` changes "
-        "nothing in place.",
-        fix="Keep what it returns: `scores = np.where(mask, scores, -np.inf)`.",
+        reason="You do not use the mask, or you compute the masked scores and then go on with the unmasked ones: "
+        "neither `np.where` nor PyTorch's `masked_fill` changes anything in place.",
+        fix="Keep what comes back: `scores = np.where(mask, scores, -np.inf)`, or in PyTorch "
+        "`scores = scores.masked_fill(~mask, -torch.inf)`.",
         passes=("shape", "finite", "rows sum to 1", "no mask", "all-True mask"),
         variants={
             "single_head.attention": attention_mask_no_effect,
@@ -575,7 +576,7 @@ PITFALLS = (
         title="Masked scores set to −1e4",
         symptom="Right in most tests; a query whose kept scores all lie below −1e4 attends to masked keys only.",
         reason="You fill with −1e4, which is the largest score of a row whose kept scores lie lower.",
-        fix="Fill with `-np.inf`, below which no score can lie.",
+        fix="Fill with −inf, below which no score can lie.",
         passes=(
             "shape",
             "finite",
@@ -595,7 +596,8 @@ PITFALLS = (
         title="The mask added as 0 and 1",
         symptom="Masked keys lose a little weight, by a factor e before the rows are normalised.",
         reason="You add 1 to the kept scores and 0 to the others, which prefers the kept ones but hides nothing.",
-        fix="Choose with `np.where(mask, scores, -np.inf)`; do not add the mask.",
+        fix="Put −inf in the place of the masked scores, with `np.where` or PyTorch's `masked_fill`; do not add "
+        "the mask.",
         passes=("shape", "finite", "rows sum to 1", "no mask", "all-True mask"),
         variants={
             "single_head.attention": attention_mask_added_as_0_1,
@@ -661,7 +663,7 @@ PITFALLS = (
         title="The first sequence's mask for all",
         symptom="The first sequence is right; the others are masked by its lengths.",
         reason="You take entry 0 of the mask, but each sequence has padding of its own.",
-        fix="Keep the axis of the batch, and let NumPy broadcast over heads and queries.",
+        fix="Keep the axis of the batch, and let it broadcast over heads and queries.",
         passes=(
             "shape",
             "boolean",
@@ -684,8 +686,8 @@ PITFALLS = (
         symptom="Right with one head, one sequence or one mask for all; else heads get another sequence's mask.",
         reason="You fold the heads into the batch with all heads of a sequence in a row, but repeat the masks as a "
         "whole, so that sequences and masks do not meet.",
-        fix="Repeat each mask for the heads of its sequence: `np.repeat(mask[:, 0], num_heads, axis=0)`; or do not "
-        "fold, and let NumPy broadcast.",
+        fix="Repeat each mask for the heads of its sequence, with `np.repeat` or PyTorch's `repeat_interleave`; or "
+        "do not fold, and let the mask broadcast.",
         passes=("shape", "finite", "no mask", "all-True mask", "one head", "one sequence"),
         variants={"multi_head.multi_head_attention": multi_head_attention_mask_repeated_in_wrong_order},
     ),
@@ -774,7 +776,7 @@ PITFALLS = (
         title="A token sees the next one",
         symptom="Only the token right after the query leaks; the training loss falls to almost nothing.",
         reason="You keep j ≤ i + 1, and the next token is exactly the one to be predicted.",
-        fix="Keep j ≤ i: `np.tril` with k=0 when n = m.",
+        fix="Keep j ≤ i: when n = m, the triangle with its diagonal and nothing above.",
         passes=("shape", "boolean", "every row keeps a key"),
         variants={
             "single_head.causal_mask": causal_mask_sees_next,

@@ -9,6 +9,7 @@ import numpy as np
 
 from mha_lib.attention import attention
 from mha_lib.heads import combine_heads, split_heads
+from mha_lib.multi_head import cross_attention
 from mha_lib.pitfalls.derived import causal_around, for_one_head
 from mha_lib.pitfalls.pitfall import Pitfall
 
@@ -49,6 +50,15 @@ def multi_head_attention_queries_and_keys_swapped(
 ) -> Array:
     """Wrong: W_K makes the queries and W_Q the keys."""
     Q, K, V = (split_heads(X @ W, num_heads) for W in (W_K, W_Q, W_V))  # (batch, heads, n, d_k)
+    heads, _ = attention(Q, K, V, mask)  # (batch, heads, n, d_k)
+    return combine_heads(heads) @ W_O  # (batch, n, d_model)
+
+
+def multi_head_attention_keys_and_values_exchanged(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
+) -> Array:
+    """Wrong: W_V makes the keys and W_K the values."""
+    Q, K, V = (split_heads(X @ W, num_heads) for W in (W_Q, W_V, W_K))  # (batch, heads, n, d_k)
     heads, _ = attention(Q, K, V, mask)  # (batch, heads, n, d_k)
     return combine_heads(heads) @ W_O  # (batch, n, d_model)
 
@@ -192,6 +202,20 @@ def cross_attention_queries_and_keys_swapped(
     return combine_heads(heads) @ W_O  # (batch, n, d_model)
 
 
+def cross_attention_keys_and_values_exchanged(
+    X: Array, memory: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
+) -> Array:
+    """Wrong: W_V makes the keys and W_K the values."""
+    return cross_attention(X, memory, W_Q, W_V, W_K, W_O, num_heads)
+
+
+def cross_attention_residual_added(
+    X: Array, memory: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
+) -> Array:
+    """Wrong: the tokens that ask are added to the output."""
+    return X + cross_attention(X, memory, W_Q, W_K, W_V, W_O, num_heads)
+
+
 def cross_attention_no_output_projection(
     X: Array, memory: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
 ) -> Array:
@@ -327,6 +351,22 @@ PITFALLS = (
         },
     ),
     Pitfall(
+        slug="keys-and-values-exchanged",
+        title="W_K and W_V exchanged",
+        symptom="What decides where a token looks is what it should bring, and the other way round.",
+        reason="You make the keys with W_V and the values with W_K, so that a token is found by what it should "
+        "bring, and brings what it should be found by.",
+        fix="Make the keys with W_K and the values with W_V.",
+        passes=("shape", "finite"),
+        variants={
+            "multi_head.multi_head_attention": multi_head_attention_keys_and_values_exchanged,
+            "multi_head.causal_multi_head_attention": causal_around(
+                multi_head_attention_keys_and_values_exchanged
+            ),
+            "multi_head.cross_attention": cross_attention_keys_and_values_exchanged,
+        },
+    ),
+    Pitfall(
         slug="shared-projection",
         title="One projection for queries, keys and values",
         symptom="The scores are symmetric, and most tokens attend to themselves.",
@@ -425,7 +465,11 @@ PITFALLS = (
         "attention.",
         fix="Return the projected heads alone.",
         passes=("shape", "finite"),
-        variants={"multi_head.multi_head_attention": multi_head_attention_residual_added},
+        variants={
+            "multi_head.multi_head_attention": multi_head_attention_residual_added,
+            "multi_head.causal_multi_head_attention": causal_around(multi_head_attention_residual_added),
+            "multi_head.cross_attention": cross_attention_residual_added,
+        },
     ),
     Pitfall(
         slug="weights-returned-too",

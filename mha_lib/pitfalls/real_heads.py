@@ -89,6 +89,10 @@ def queries_and_keys_swapped() -> None:
     """Wrong: the weights of the keys make the queries, and those of the queries the keys."""
 
 
+def keys_and_values_exchanged() -> None:
+    """Wrong: the weights of the values make the keys, and those of the keys the values."""
+
+
 def value_used_as_key() -> None:
     """Wrong: the weights of the values make the keys as well."""
 
@@ -173,6 +177,7 @@ MASKS: Mapping[str, Function] = {
 BERT: Mapping[str, Function] = {
     **{slug: bert_from(wrong, **{piece: wrong}) for slug, (piece, wrong) in PIECES.items()},
     "queries-and-keys-swapped": bert_from(queries_and_keys_swapped, names=("key", "query", "value")),
+    "keys-and-values-exchanged": bert_from(keys_and_values_exchanged, names=("query", "value", "key")),
     "value-used-as-key": bert_from(value_used_as_key, names=("query", "value", "value")),
 }
 # Mistakes in `bert_attention` that the items built on it take over, so far as they show there.

@@ -140,7 +140,7 @@ PITFALLS = (
         title="Divided by d_k in place of √d_k",
         symptom="Weights close to uniform, the more so the larger d_k is.",
         reason="The spread of a dot product grows with √d_k, so dividing by d_k makes the scores too small.",
-        fix="Divide by the square root: `np.sqrt(d_k)`.",
+        fix="Divide by the square root of d_k.",
         passes=("shape", "finite", "rows sum to 1", "masked weights are 0"),
         variants={
             "single_head.attention": attention_scale_by_dk,

@@ -84,6 +84,17 @@ def grouped_kv_first_head_for_all(
     return combine_heads(attention(Q, K, V)[0]) @ W_O  # (batch, n, d_model)
 
 
+def grouped_kv_index_by_number_of_heads(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, num_kv_heads: int
+) -> Array:
+    """Wrong: query head i uses key head i // num_kv_heads, and there may be no such head."""
+    Q = split_heads(X @ W_Q, num_heads)  # (batch, num_heads, n, d_k)
+    shared = np.arange(num_heads) // num_kv_heads  # (num_heads,)
+    K = split_heads(X @ W_K, num_kv_heads)[:, shared]  # (batch, num_heads, n, d_k)
+    V = split_heads(X @ W_V, num_kv_heads)[:, shared]  # (batch, num_heads, n, d_k)
+    return combine_heads(attention(Q, K, V)[0]) @ W_O  # (batch, n, d_model)
+
+
 def grouped_kv_averaged(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, num_kv_heads: int
 ) -> Array:
@@ -419,6 +430,17 @@ PITFALLS = (
         fix="Give each group of query heads its own key head.",
         passes=("shape", "finite", "one key head"),
         variants={GROUPED: grouped_kv_first_head_for_all},
+    ),
+    Pitfall(
+        slug="kv-index-by-number-of-heads",
+        title="`i // num_kv_heads` as the key head of query head i",
+        symptom="Right only if a group has as many query heads as there are key heads. With as many key heads as "
+        "query heads the first serves all; with few the index is out of bounds.",
+        reason="You divide the number of the query head by the number of key heads, but it has to be divided by "
+        "the number of query heads in a group.",
+        fix="Use key head `i // (num_heads // num_kv_heads)`.",
+        passes=("shape", "finite"),
+        variants={GROUPED: grouped_kv_index_by_number_of_heads},
     ),
     Pitfall(
         slug="scale-by-kv-width",

@@ -6,8 +6,35 @@ import torch
 
 from mha_grader import testing
 from mha_grader.tested import Recorder, local
-from mha_grader.testing import Mismatch, expect_close, expect_equal, expect_raises, expect_unchanged
+from mha_grader.testing import (
+    Mismatch,
+    decided_layer,
+    decided_qkv,
+    expect_answer,
+    expect_close,
+    expect_equal,
+    expect_gradients,
+    expect_raises,
+    expect_unchanged,
+    load_parameters,
+    mask_of,
+    number_of,
+    output_of,
+    pair_of,
+    random_layer,
+    random_mask,
+    scalar_qkv,
+    stored_layer,
+    tensor,
+    twins,
+    undecided_layer,
+    undecided_qkv,
+)
 from mha_grader.wire import Opaque
+from mha_lib.attention import attention
+from mha_lib.multi_head import multi_head_attention
+from mha_lib.pruning import pruned_attention
+from mha_lib.real_heads import bert_attention
 
 
 def stand_in(function):
@@ -128,3 +155,203 @@ def test_a_tensor_is_expected_with_its_dtype():
     ]:
         with pytest.raises(Mismatch, match=words):
             expect_close(got, expected, 3e-2)
+
+
+# --- results and answers
+
+
+ANSWERS = {"number": 0.125, "choice": "b"}
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [("number", 0.125), ("number", 0.1299), ("number", np.array(0.12)), ("choice", "b"), ("choice", " B ")],
+)
+def test_a_right_answer_is_right(question, answer):
+    expect_answer({question: answer}, ANSWERS, question)
+
+
+@pytest.mark.parametrize(
+    ("answers", "question", "words"),
+    [
+        (None, "number", "should be a dict"),
+        ({}, "number", r"answers\['number'\] is empty"),
+        ({"number": 0.1301}, "number", "not the right number"),
+        ({"number": float("nan")}, "number", "not the right number"),
+        ({"number": "0.125"}, "number", "should be a number"),
+        ({"number": True}, "number", "should be a number"),
+        ({"number": np.array([0.125])}, "number", "should be a number"),
+        ({"choice": "a"}, "choice", "not the right choice"),
+        ({"choice": "bb"}, "choice", "should be one letter"),
+        ({"choice": 2}, "choice", "should be one letter"),
+    ],
+)
+def test_a_wrong_answer_is_refused_without_telling_the_right_one(answers, question, words):
+    with pytest.raises(Mismatch, match=words) as caught:
+        expect_answer(answers, ANSWERS, question)
+    assert "0.125" not in str(caught.value)
+
+
+def test_the_tolerance_of_an_answer_can_be_larger():
+    expect_answer({"number": 0.13}, ANSWERS, "number", tolerance=0.01)
+
+
+def test_a_number_is_a_number_whole_or_not():
+    for result in (3, 3.0, np.array(3)):
+        assert number_of(result, "the count") == 3
+    for result in (True, "3", None, np.array([3]), 3j):
+        with pytest.raises(Mismatch, match="the count should be a number"):
+            number_of(result, "the count")
+
+
+def test_a_mask_is_an_array_of_booleans_or_numbers():
+    for result in (np.array([True]), np.array([1]), np.array([1.0])):
+        assert mask_of(result) is result
+    for result in (None, [True], np.array(["yes"]), np.array([1j])):
+        with pytest.raises(Mismatch, match="the mask should be a boolean array, but it is"):
+            mask_of(result)
+
+
+def test_the_output_may_come_alone_or_in_a_pair():
+    for result, output in [((1, 2), 1), ([1, 2], 1), (1, 1), ((1, 2, 3), (1, 2, 3))]:
+        assert output_of(result) == output
+    assert pair_of([1, 2]) == (1, 2)
+    for result in (1, None, (1,), (1, 2, 3), {1: 2, 3: 4}):
+        with pytest.raises(Mismatch, match="two results should come back"):
+            pair_of(result)
+
+
+# --- modules
+
+
+class Line(torch.nn.Module):
+    """A linear layer and dropout."""
+
+    def __init__(self, width, bias=True, slope=1.0):
+        super().__init__()
+        self.linear, self.dropout = torch.nn.Linear(width, width, bias=bias), torch.nn.Dropout(0.5)
+        self.slope = slope
+
+    def forward(self, x, by=1.0):
+        return self.slope * by * self.dropout(self.linear(x))
+
+
+def line(**options):
+    return Recorder(local(f=lambda width: Line(width, **options))).bind("f", Line)
+
+
+def parameters(bias):
+    return {"linear.weight": torch.arange(9.0).view(3, 3), "linear.bias": torch.full((3,), bias)}
+
+
+def test_twins_have_the_same_numbers_and_drop_nothing():
+    module, expected = twins(line(), Line, parameters(bias=2.0), 3)
+    x = torch.arange(6.0).view(2, 3)
+    expect_close(module(x), x @ torch.arange(9.0).view(3, 3).T + 2.0)
+    expect_close(expected(x), x @ torch.arange(9.0).view(3, 3).T + 2.0)
+
+
+def test_a_missing_bias_matters_only_where_it_is_not_zero():
+    module = line(bias=False)(3)
+    load_parameters(module, parameters(bias=0.0))
+    with pytest.raises(Mismatch, match=r"no parameter linear.bias of shape \(3,\)"):
+        load_parameters(module, parameters(bias=1.0))
+    with pytest.raises(Mismatch, match="no parameter other"):
+        load_parameters(module, {"other": torch.zeros(3)})
+
+
+def test_gradients_of_arguments_and_parameters_are_compared():
+    rng, x = np.random.default_rng(0), torch.arange(6.0).view(2, 3)
+    module, expected = twins(line(), Line, parameters(bias=2.0), 3)
+    expect_gradients(rng, module, expected, [x, torch.tensor(3.0)], [0, 1, "linear.weight"])
+    for key, words in [(1, "the gradient of by"), ("linear.weight", "the gradient of linear.weight")]:
+        steep, expected = twins(line(slope=2.0), Line, parameters(bias=2.0), 3)
+        with pytest.raises(Mismatch, match=words):
+            expect_gradients(rng, steep, expected, [x, torch.tensor(3.0)], [key])
+    cut = Recorder(local(f=lambda x, y: (x.detach() * y, 1.0))).bind("f", len)
+    with pytest.raises(Mismatch, match="no gradient reaches x"):
+        expect_gradients(rng, cut, lambda x, y: (x * y, None), [x, x], [0, 1])
+
+
+def test_a_tensor_has_single_precision_if_it_has_floats():
+    assert tensor(np.ones((2, 3)).T).dtype == torch.float32
+    assert tensor(np.array([True])).dtype == torch.bool
+    assert tensor(np.array([1])).dtype == torch.int64
+
+
+# --- inputs
+
+
+def test_a_random_mask_has_both_in_each_row_but_for_the_empty_ones():
+    mask = random_mask(np.random.default_rng(0), 2, 1, 5, 7, empty_rows=2)
+    assert (mask.shape, mask.dtype) == ((2, 1, 5, 7), bool)
+    assert (~mask).any(axis=-1).all()
+    assert mask.any(axis=-1).sum(axis=-1).tolist() == [[3], [3]]
+    assert random_mask(np.random.default_rng(0), 5, 7).any(axis=-1).all()
+
+
+def at_scale(Q, K, V, scale):
+    """Attention whose scores are divided by something else than √d_k."""
+    return attention(Q * np.sqrt(Q.shape[-1]) / scale, K, V)[0]
+
+
+def test_on_decided_tokens_no_scale_makes_a_difference():
+    Q, K, V = decided_qkv(np.random.default_rng(0), 2, 3)
+    assert (Q.shape, K.shape, V.shape) == ((2, 3, 5, 4), (2, 3, 7, 4), (2, 3, 7, 6))
+    for scale in (1.0, 4.0, np.sqrt(12)):
+        expect_close(at_scale(Q, K, V, scale), attention(Q, K, V)[0])
+    assert np.ptp(attention(Q, K, V)[1], axis=-1).max() > 0.3  # but the queries do tell the keys apart
+
+
+def test_on_tokens_of_width_1_the_root_of_the_width_does_nothing():
+    Q, K, V = scalar_qkv(np.random.default_rng(0), 2, n=3, m=4)
+    assert (Q.shape, K.shape, V.shape) == ((2, 3, 1), (2, 4, 1), (2, 4, 1))
+
+
+def test_undecided_tokens_get_equal_weights():
+    Q, K, V = undecided_qkv(np.random.default_rng(0), 2)
+    assert (Q.shape, K.shape, V.shape) == ((2, 5, 1), (2, 7, 1), (2, 7, 6))
+    expect_close(attention(Q, K, V)[1], np.full((2, 5, 7), 1 / 7))
+    X, W_Q, W_K, W_V, W_O, num_heads = undecided_layer(np.random.default_rng(0), 2, 5, 3, 4)
+    assert (X.shape, num_heads) == ((2, 5, 12), 3)
+    expect_close(
+        multi_head_attention(X, W_Q, W_K, W_V, W_O, 3), np.broadcast_to(X.mean(1, keepdims=True), X.shape)
+    )
+
+
+def test_a_random_layer_depends_on_all_its_weights():
+    *layer, num_heads = random_layer(np.random.default_rng(0), batch=2, n=5, num_heads=3, d_k=4)
+    output = multi_head_attention(*layer, num_heads)
+    assert output.shape == layer[0].shape == (2, 5, 12)
+    for index in range(1, 5):
+        changed = [*layer[:index], layer[index] + 0.5, *layer[index + 1 :]]
+        assert np.abs(multi_head_attention(*changed, num_heads) - output).max() > 1e-3
+
+
+@pytest.mark.parametrize(("num_kv_heads", "d_model"), [(None, None), (2, None), (None, 20)])
+def test_in_a_decided_layer_every_query_finds_one_kind_of_key_and_other_scores_are_28_lower(
+    num_kv_heads, d_model
+):
+    rng = np.random.default_rng(0)
+    X, W_Q, W_K, W_V, W_O, num_heads = decided_layer(
+        rng, batch=2, n=5, num_heads=6, d_k=3, num_kv_heads=num_kv_heads, d_model=d_model
+    )
+    width, kv_width, kv_heads = 18, 3 * (num_kv_heads or 6), num_kv_heads or 6
+    assert (X.shape, num_heads) == ((2, 5, d_model or 18), 6)
+    assert W_Q.shape[1] == W_O.shape[0] == width
+    assert W_K.shape[1] == W_V.shape[1] == kv_width
+    for i in range(6):
+        j = i // (6 // kv_heads)
+        Q, K = (X @ W_Q)[..., 3 * i : 3 * i + 3], (X @ W_K)[..., 3 * j : 3 * j + 3]
+        scores = (Q @ np.swapaxes(K, 1, 2) / np.sqrt(3)).round(9)  # (batch, n, n)
+        assert set(scores.ravel().tolist()) == {0.0, -28.0}
+        assert (scores == 0.0).any(axis=-1).all()
+        assert (scores != np.swapaxes(scores, 1, 2)).any()  # so that queries and keys cannot be exchanged
+
+
+def test_a_stored_layer_is_a_layer_with_transposed_weights_and_the_biases_that_were_asked_for():
+    x, weights, num_heads = stored_layer(np.random.default_rng(0), 2, 4, num_heads=5, d_k=3)
+    plain = [weights[name]["weight"].T for name in ("query", "key", "value", "dense")]
+    expect_close(bert_attention(x, weights, num_heads)[0], pruned_attention(x, *plain, num_heads))
+    _, weights, _ = stored_layer(np.random.default_rng(0), 2, 4, 5, 3, biased=["value"])
+    assert [name for name in weights if weights[name]["bias"].any()] == ["value"]

@@ -359,5 +359,12 @@ def test_the_words_for_what_is_coded_in_torch_are_in_the_bank():
     assert BANK.keys() >= IN_TORCH
 
 
+@pytest.mark.parametrize("slug", sorted(IN_TORCH))
+def test_words_for_a_mistake_in_pytorch_are_not_about_numpy_alone(slug):
+    pitfall = BANK[slug]
+    words = " ".join([pitfall.title, pitfall.symptom, pitfall.reason, pitfall.fix])
+    assert "PyTorch" in words or not re.search(r"\bnp\.|NumPy", words)
+
+
 def test_variants_of_an_unknown_item_are_none():
     assert variants("single_head", "no_such_item") == {}

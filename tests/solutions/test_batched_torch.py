@@ -1,31 +1,12 @@
-"""The assignment `batched_torch`: what each mistake costs, what junk does, and the notebook in the sandbox."""
+"""The assignment `batched_torch`: what each mistake costs, and what junk does."""
 
-import nbformat
 import pytest
-import torch
 from torch import nn
 
-from mha_grader import assignment as assignments
-from mha_grader.grading import Settings, grade_submission
-from mha_grader.kill_table import judge
 from mha_lib import pitfalls, torch_attention
 
 LAYERS = ("MultiHeadAttention", "CausalSelfAttention")
 FUNCTIONS = ("attention", "from_builtin", "sdpa_attention")
-
-
-@pytest.fixture(scope="session")
-def batched_torch(course):
-    return assignments.load(course, "batched_torch")
-
-
-def grade(batched_torch, item, tested):
-    """The row of one function or class."""
-    return judge(batched_torch, item, "style", "tested", tested, b"secret")
-
-
-def lost_by(row):
-    return {part for part, status in row.statuses.items() if status != "pass"}
 
 
 # A mistake costs the parts that are about it, and no others
@@ -83,12 +64,11 @@ COSTS = [
 
 
 @pytest.mark.parametrize(("item", "slug", "parts"), COSTS)
-def test_a_mistake_costs_only_the_parts_about_it(batched_torch, item, slug, parts):
-    wrong = pitfalls.variants("batched_torch", item)[slug]
-    assert lost_by(grade(batched_torch, item, wrong)) == parts
+def test_a_mistake_costs_only_the_parts_about_it(lost_to, item, slug, parts):
+    assert lost_to(item, slug) == parts
 
 
-def test_most_of_from_builtin_can_be_had_with_a_layer_that_computes_nothing(batched_torch):
+def test_most_of_from_builtin_can_be_had_with_a_layer_that_computes_nothing(grade):
     class Unfinished(torch_attention.MultiHeadAttention):
         def forward(self, x, mask=None):
             raise NotImplementedError
@@ -98,75 +78,71 @@ def test_most_of_from_builtin_can_be_had_with_a_layer_that_computes_nothing(batc
         layer.__class__ = Unfinished
         return layer
 
-    row = grade(batched_torch, "from_builtin", from_builtin)
+    row = grade("from_builtin", from_builtin)
     assert row.score >= row.max_score / 2
 
 
-def test_a_missing_parameter_is_named(batched_torch):
+def test_a_missing_parameter_is_named(grade):
     class Renamed(torch_attention.MultiHeadAttention):
         def __init__(self, d_model, num_heads, dropout=0.0):
             super().__init__(d_model, num_heads, dropout)
             self.W_Q, self.q_proj = self.q_proj, None
 
-    row = grade(batched_torch, "MultiHeadAttention", Renamed)
+    row = grade("MultiHeadAttention", Renamed)
     assert "no parameter q_proj.weight of shape (6, 6)" in row.reasons["values"]
     assert row.slugs == {}
 
 
-def test_code_that_looks_at_numbers_may_fail_on_a_device_without_any(batched_torch):
+def test_code_that_looks_at_numbers_may_fail_on_a_device_without_any(lost):
     class Looks(torch_attention.CausalSelfAttention):
         def forward(self, x):
             output = super().forward(x)
             return output if output.abs().max() < 1e30 else output.nan_to_num()
 
-    assert lost_by(grade(batched_torch, "CausalSelfAttention", Looks)) == set()
+    assert lost("CausalSelfAttention", Looks) == set()
 
 
-def test_the_recognised_mistake_does_not_depend_on_the_name_of_the_class(batched_torch):
+def test_the_recognised_mistake_does_not_depend_on_the_name_of_the_class(grade):
     wrong = pitfalls.variants("batched_torch", "CausalSelfAttention")["mask-not-a-buffer"]
     renamed = type("CausalSelfAttention", (wrong,), {})
-    row = grade(batched_torch, "CausalSelfAttention", renamed)
+    row = grade("CausalSelfAttention", renamed)
     assert row.slugs == {"moves to another device": "mask-not-a-buffer"}
+
+
+@pytest.mark.parametrize(
+    ("merge", "slug"),
+    [
+        (lambda heads: heads.transpose(1, 2).flatten(2), "split-without-transpose"),
+        (
+            lambda heads: heads.reshape(heads.shape[0], -1, heads.shape[1] * heads.shape[3]),
+            "heads-fold-by-reshape",
+        ),
+    ],
+)
+def test_a_view_without_transposition_is_named_whichever_way_the_heads_are_merged(grade, merge, slug):
+    class Layer(torch_attention.MultiHeadAttention):
+        def forward(self, x, mask=None):
+            shape = (x.shape[0], self.num_heads, x.shape[1], self.d_k)
+            Q, K, V = (linear(x).view(shape) for linear in (self.q_proj, self.k_proj, self.v_proj))
+            weights = self.dropout(torch_attention.attention(Q, K, V, mask)[1])
+            return self.out_proj(merge(weights @ V))
+
+    assert set(grade("MultiHeadAttention", Layer).slugs.values()) == {slug}
 
 
 # Junk is a verdict on the student, never a crash of the grader
 
-JUNK = [
-    None,
-    "text",
-    3.5,
-    (),
-    {},
-    torch.tensor(1.0),
-    torch.ones(2, 3) > 0,
-    torch.full((2, 5, 6), float("nan")),
-    torch.ones(2, 3, 4, 5, 6),
-    torch.ones(0, 4),
-    (torch.ones(2), None),
-    (None, torch.ones(2)),
-    torch.ones(2, 5, 6).numpy(),
-    object(),
-]
-
 
 @pytest.mark.parametrize("item", FUNCTIONS)
-def test_junk_earns_nothing(batched_torch, item):
-    for junk in JUNK:
-        row = grade(batched_torch, item, lambda *arguments, **options: junk)  # noqa: B023 - called at once
-        assert row.score == 0, junk
+def test_junk_earns_nothing(grade, torch_junk, item):
+    for value in torch_junk:
+        row = grade(item, lambda *arguments, **options: value)  # noqa: B023 - called at once
+        assert row.score == 0, value
 
 
 @pytest.mark.parametrize("item", LAYERS)
-def test_a_layer_of_junk_earns_almost_nothing(batched_torch, item):
-    for junk in JUNK:
-
-        class Junk(getattr(torch_attention, item)):
-            def forward(self, x, mask=None, junk=junk):
-                return junk
-
-        row = grade(batched_torch, item, Junk)
-        assert row.score == 0, junk
-        assert row.slugs == {}
+def test_a_layer_of_junk_earns_nothing(layer_of_junk, item):
+    layer_of_junk(getattr(torch_attention, item), right_calls=0, most=0)
 
 
 class NoModule:
@@ -181,50 +157,11 @@ class Bare(nn.Module):
 
 @pytest.mark.parametrize("item", LAYERS)
 @pytest.mark.parametrize("junk", [NoModule, Bare, lambda *sizes, **options: 3, nn.Linear])
-def test_a_class_that_is_no_such_layer_earns_nothing(batched_torch, item, junk):
-    assert grade(batched_torch, item, junk).score == 0
+def test_a_class_that_is_no_such_layer_earns_nothing(grade, item, junk):
+    assert grade(item, junk).score == 0
 
 
 @pytest.mark.parametrize("right_calls", [1, 2])
 @pytest.mark.parametrize("item", LAYERS)
-def test_a_layer_that_turns_to_junk_is_a_verdict_too(batched_torch, item, right_calls):
-    for junk in JUNK:
-
-        class Turning(getattr(torch_attention, item)):
-            calls = 0
-
-            def forward(self, *arguments, junk=junk):
-                Turning.calls += 1
-                return super().forward(*arguments) if Turning.calls <= right_calls else junk
-
-        row = grade(batched_torch, item, Turning)
-        assert row.score < row.max_score / 2
-
-
-# The notebook, in the sandbox
-
-
-def hand_in(batched_torch, sources):
-    notebook = nbformat.v4.new_notebook()
-    for cell in batched_torch.cells:
-        if cell.kind == "solution":
-            source = sources.get(cell.id, cell.released)
-            made = nbformat.v4.new_code_cell(source, id=cell.id)
-            made.metadata["nbgrader"] = {"grade_id": cell.id, "solution": True}
-            notebook.cells.append(made)
-    return nbformat.writes(notebook).encode()
-
-
-def test_the_solutions_get_everything_and_the_released_notebook_nothing(course, batched_torch):
-    settings = Settings(secret=b"secret", course=course)
-    solutions = {cell.id: cell.source for cell in batched_torch.cells if cell.kind == "solution"}
-    record = grade_submission(batched_torch, settings, hand_in(batched_torch, solutions))
-    failed = [
-        (item.name, part.name, part.message)
-        for item in record.items
-        for part in item.parts
-        if part.status != "pass"
-    ]
-    assert failed == []
-    record = grade_submission(batched_torch, settings, hand_in(batched_torch, {}))
-    assert {part.status for item in record.items for part in item.parts} <= {"error", "not-run"}
+def test_a_layer_that_turns_to_junk_is_a_verdict_too(layer_of_junk, item, right_calls):
+    layer_of_junk(getattr(torch_attention, item), right_calls, most=0.5)

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -70,6 +71,23 @@ def test_no_line_of_a_solution_or_hidden_test_is_handed_out(course, handed_out, 
             found = [cell for cell in found if not broken_on_purpose(cell)]
             text = "\n".join("".join(cell["source"]) for cell in found)
         assert [line for line in secrets if line in text] == [], path.name
+
+
+COUNTS = [
+    ("multi_head", "count_parameters"),
+    ("multi_head", "attention_flops"),
+    ("efficient_heads", "kv_cache_bytes"),
+]
+
+
+@pytest.mark.parametrize(("name", "item"), COUNTS)
+def test_a_docstring_says_what_is_counted_and_not_by_which_formula(course, name, item):
+    (cell,) = [cell for cell in cells(course / "exercises" / name / f"{name}.ipynb") if cell["id"] == item]
+    (function,) = ast.parse("".join(cell["source"])).body
+    words, _, example = ast.get_docstring(function).partition(">>>")
+    assert re.findall(r"\w*[·×*²^]+\w*|\b(?:times|product of)\b|\d\w*[dnk]_\w+", words) == []
+    assert not re.search(r"#.*\b(?:d_model|num_heads|d_k|n)\b", example)
+    assert item in example  # a worked number
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,0 +1,102 @@
+"""The items that ask for short answers: what is right, what is wrong, and what is no answer."""
+
+import numpy as np
+import pytest
+
+from mha_grader.assignment import load
+from mha_grader.kill_table import judge
+
+WRONG = {
+    "single_head": {
+        "variance": [10, 1, None, "100", True, [100], np.array([100.0]), float("nan"), 10**400, -(10**400)],
+        "scaled_variance": [0.1, 100, 1j],
+        "wrong_scale_deviation": [0.125, 8, 2.83],
+        "wrong_scale_effect": ["a", "c", "", "ab", 1, b"b"],
+        "one_head_share": [1, 0.25, float("inf")],
+        "three_heads_share": [0.2, 3, 1],
+        "wider_head": ["a", "b", {}],
+        "half_and_half": ["a", "c"],
+    },
+    "transformer_block": {
+        "pre_norm_of_nothing": ["b", "c", "", "ab", 1],
+        "post_norm_of_nothing": ["a", "c", None],
+        "norms_on_the_path": [0, 12, "24", True, float("nan"), 10**400],
+        "size_with_depth": ["b", "c"],
+        "mixing": ["b", "c"],
+        "reach": [2, 6, 13, 18, [12], np.array([12.0])],
+        "reach_with_heads": [12, 6, 3],
+        "parameters": [3145728, 4 * 512**2, 3150336, 1j],  # without biases and norms; without the norms
+    },
+    "real_heads": {
+        "previous_layer": [1, None, "0", float("nan")],
+        "previous_head": [3, 1],
+        "next_layer": [2, 0],
+        "next_head": [9, 7],
+        "next_score": [0.61, 1.0, 0.55],
+        "their_students": ["a", "c", 1],
+        "agreement_head": [0, 2],
+        "too_wide": ["a", "c", ""],
+        "most_important": [10, 2],
+        "key_bias": ["a", "b"],
+    },
+}
+ROUNDED = {
+    "single_head": {
+        "wrong_scale_deviation": 0.354,
+        "one_head_share": np.float32(0.2),
+        "variance": np.int64(100),
+        "wider_head": " C ",
+    },
+    "transformer_block": {"reach": 12.0, "parameters": np.int64(3152384), "mixing": "A"},
+    "real_heads": {"next_score": 0.59, "next_head": np.int64(8), "too_wide": " B "},
+}
+QUESTIONS = [(name, question) for name, questions in WRONG.items() for question in questions]
+
+
+@pytest.fixture(scope="module")
+def loaded(course):
+    return {name: load(course, name) for name in WRONG}
+
+
+def grade(assignment, answers):
+    return judge(assignment, "answers", "style", "tested", answers, b"secret")
+
+
+def lost_by(row):
+    return {part for part, status in row.statuses.items() if status != "pass"}
+
+
+@pytest.mark.parametrize(("name", "question"), QUESTIONS, ids=".".join)
+def test_a_wrong_answer_costs_its_own_point(loaded, name, question):
+    right = loaded[name].reference.answers
+    for wrong in WRONG[name][question]:
+        row = grade(loaded[name], right | {question: wrong})
+        assert lost_by(row) == {question.replace("_", " ")}, wrong
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_every_question_is_graded(loaded, name):
+    right = loaded[name].reference.answers
+    assert set(right) == set(WRONG[name])
+    assert grade(loaded[name], right).score == len(right)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_answers_may_be_rounded_and_written_large(loaded, name):
+    assert lost_by(grade(loaded[name], loaded[name].reference.answers | ROUNDED[name])) == set()
+
+
+@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("junk", [None, [], "text", 3, {}, {1: 2}], ids=repr)
+def test_answers_that_are_no_answers_earn_nothing(loaded, name, junk):
+    row = grade(loaded[name], junk)
+    assert row.score == 0
+    assert set(row.statuses.values()) == {"fail"}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_verdict_on_an_answer_does_not_give_it_away(loaded, name):
+    row = grade(loaded[name], dict.fromkeys(WRONG[name], 7.5))
+    text = " ".join(row.reasons.values())
+    for question, answer in loaded[name].reference.answers.items():
+        assert str(answer) not in text.replace(question, "").split()

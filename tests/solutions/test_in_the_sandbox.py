@@ -1,0 +1,34 @@
+"""The notebooks that need PyTorch, graded in the sandbox."""
+
+import nbformat
+import pytest
+
+from mha_grader.assignment import load
+from mha_grader.grading import Settings, grade_submission
+
+
+def hand_in(assignment, sources):
+    notebook = nbformat.v4.new_notebook()
+    for cell in assignment.cells:
+        if cell.kind == "solution":
+            source = sources.get(cell.id, cell.released)
+            made = nbformat.v4.new_code_cell(source, id=cell.id)
+            made.metadata["nbgrader"] = {"grade_id": cell.id, "solution": True}
+            notebook.cells.append(made)
+    return nbformat.writes(notebook).encode()
+
+
+@pytest.mark.parametrize("name", ["batched_torch", "transformer_block"])
+def test_the_solutions_get_everything_and_the_released_notebook_nothing(course, name):
+    assignment, settings = load(course, name), Settings(secret=b"secret", course=course)
+    solutions = {cell.id: cell.source for cell in assignment.cells if cell.kind == "solution"}
+    record = grade_submission(assignment, settings, hand_in(assignment, solutions))
+    failed = [
+        (item.name, part.name, part.message)
+        for item in record.items
+        for part in item.parts
+        if part.status != "pass"
+    ]
+    assert failed == []
+    record = grade_submission(assignment, settings, hand_in(assignment, {}))
+    assert {part.status for item in record.items for part in item.parts} <= {"error", "fail", "not-run"}
