@@ -61,7 +61,11 @@ def make_batch(sequences: int, asked: int) -> Batch:
     tokens = torch.cat([F.one_hot(keys, KEYS), F.one_hot(values, VALUES)], dim=-1).float()  # (batch, n, …)
     chosen = torch.rand(sequences, N, N).argsort(dim=-1)[..., :asked].flatten(1)  # (batch, n * asked)
     named = F.one_hot(keys.gather(1, chosen), KEYS).float()  # (batch, n * asked, KEYS)
-    return named.reshape(sequences, N, asked * KEYS), tokens, values.gather(1, chosen).view(sequences, N, asked)
+    return (
+        named.reshape(sequences, N, asked * KEYS),
+        tokens,
+        values.gather(1, chosen).view(sequences, N, asked),
+    )
 
 
 def key_value_recall(

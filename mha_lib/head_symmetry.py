@@ -46,7 +46,9 @@ class Head(nn.Module):
 class Pair:
     """Two heads after training."""
 
-    distance: np.ndarray  # (steps + 1,): how far apart their attention weights were, before each step and at the end
+    distance: (
+        np.ndarray
+    )  # (steps + 1,): how far apart their attention weights were, before each step and at the end
     all_right: float  # share of positions of fresh sequences that got every offset right
     parameters: float  # largest difference between a parameter of one head and the same of the other
     weights: np.ndarray  # (2, n, n): attention weights, averaged over fresh sequences

@@ -20,7 +20,7 @@ N = 32  # tokens of a sequence
 PERIODS = (6, 16)  # shortest and longest block
 D_MODEL = 32
 D_K = 16  # width of a head, for every number of heads
-TEST_SEQUENCES = 400
+TEST_SEQUENCES = 200
 
 Patterns = dict[tuple[int, int], Tensor]  # (layer, head) to attention weights (n, n) that replace its own
 Sequences = tuple[Tensor, Tensor]  # tokens (batch, n), periods (batch, 1)
@@ -147,7 +147,7 @@ def train(
     num_heads: int = 2,
     periods: tuple[int, int] = PERIODS,
     distinct: bool = False,
-    steps: int = 500,
+    steps: int = 400,
     seed: int = 0,
 ) -> Training:
     """Train a model to predict the next token of the repeated part.
