@@ -37,7 +37,8 @@ class Head(nn.Module):
         self.W_O = nn.Parameter(torch.randn(d_k, d_out, dtype=torch.float64) / (2 * d_k) ** 0.5)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """From `(batch, n, d_in)` to the head's share of the output `(batch, n, d_out)`, and weights `(batch, n, n)`."""
+        """From `(batch, n, d_in)` to the head's share of the output `(batch, n, d_out)`, and its attention weights
+        `(batch, n, n)`."""
         output, weights = attention(x @ self.W_Q, x @ self.W_K, x @ self.W_V)
         return output @ self.W_O, weights  # (batch, n, d_out), (batch, n, n)
 

@@ -1,7 +1,7 @@
 """The low-rank bottleneck: which attention weights a narrow head can form.
 
-A head of width d_k has scores X W_Q (X W_K)ᵀ / √d_k of rank at most d_k, and its weights are their softmax. Adding a
-constant to a row of scores does not change the weights, so the scores that yield given positive weights P are
+A head of width d_k has scores X W_Q (X W_K)ᵀ / √d_k of rank at most d_k, and its weights are their softmax. Adding
+a constant to a row of scores does not change the weights, so the scores that yield given positive weights P are
 log P plus one free number for each row. The least rank among them is that of `centred_logs(P)`. If the rows of X
 are linearly independent, a head realises P exactly if and only if its width is at least that rank, which is at
 most n - 1.
