@@ -9,7 +9,10 @@ import pytest
 import mha_lib
 
 MODULES = sorted(module.name for module in pkgutil.walk_packages(mha_lib.__path__, "mha_lib."))
-NEEDS_TORCH = {n for n in MODULES if "torch" in n or "transformer" in n} | {"mha_lib.experiments"}
+EXPERIMENTS = {
+    f"mha_lib.{name}" for name in ("experiments", "head_symmetry", "head_sweep", "low_rank", "induction")
+}
+NEEDS_TORCH = {n for n in MODULES if "torch" in n or "transformer" in n} | EXPERIMENTS
 FOR_THE_BOOK = {"mha_lib.plotting"}  # needs matplotlib
 STYLES = {name for name in MODULES if name.startswith("mha_lib.styles.")}  # use what students may use
 NUMPY_MODULES = [name for name in MODULES if name not in NEEDS_TORCH | FOR_THE_BOOK | STYLES]
