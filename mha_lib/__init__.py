@@ -30,7 +30,11 @@ Every piece that the course builds, under the name that the course gives it:
 `mha_lib.styles`           right ways of writing the same pieces, which grading must accept
 `mha_lib.checkers`         checks that tell a right function from a wrong one, in NumPy
 `mha_lib.same_items`       which items are others under a new name
-`mha_lib.experiments`      what the book trains to settle a question (needs torch)
+`mha_lib.experiments`      what the book trains to settle a question: the limit of one head (needs torch)
+`mha_lib.head_symmetry`    two heads that start equal, nearly equal or apart (needs torch)
+`mha_lib.head_sweep`       key-value recall with heads of every width and number (needs torch)
+`mha_lib.low_rank`         which attention weights a narrow head can form (needs torch)
+`mha_lib.induction`        repeated sequences, one layer against two (needs torch)
 `mha_lib.plotting`         the look of the book's figures (needs matplotlib)
 =========================  ===============================================================================
 

@@ -106,8 +106,8 @@ def recall_contents(
 
     def make_batch(sequences: int) -> Batch:
         content = torch.randn(sequences, N, CONTENT)  # (batch, n, c)
-        x = _with_positions(content)  # (batch, n, c + n)
-        where = x if scores_see_content else _with_positions(torch.zeros_like(content))
+        x = with_positions(content)  # (batch, n, c + n)
+        where = x if scores_see_content else with_positions(torch.zeros_like(content))
         return x, where, at_offsets(content, CONTENT_OFFSETS).flatten(2)  # target: (batch, n, k * c)
 
     d_out = len(CONTENT_OFFSETS) * CONTENT
@@ -128,7 +128,7 @@ def recall_tokens(num_heads: int, hidden: int = 0, steps: int = 300, seed: int =
 
     def make_batch(sequences: int) -> Batch:
         tokens = torch.randint(CONTENT, (sequences, N))  # (batch, n)
-        x = _with_positions(F.one_hot(tokens, CONTENT).float())  # (batch, n, c + n)
+        x = with_positions(F.one_hot(tokens, CONTENT).float())  # (batch, n, c + n)
         return x, x, at_offsets(tokens, TOKEN_OFFSETS)  # target: (batch, n, k)
 
     def loss(output: Tensor, target: Tensor) -> Tensor:
@@ -178,7 +178,7 @@ def at_offsets(x: Tensor, offsets: tuple[int, ...]) -> Tensor:
 
 
 @contextmanager
-def _reproducible(seed: int) -> Iterator[None]:
+def reproducible(seed: int) -> Iterator[None]:
     """Seed torch's random numbers and use one thread; afterwards both are as before.
 
     On products this small a second thread only waits for the first, for minutes if the machine is busy.
@@ -193,7 +193,8 @@ def _reproducible(seed: int) -> Iterator[None]:
             torch.set_num_threads(threads)
 
 
-def _with_positions(content: Tensor) -> Tensor:
+def with_positions(content: Tensor) -> Tensor:
+    """The contents `(batch, N, c)` with a one-hot mark of the position beside each: `(batch, N, c + N)`."""
     positions = torch.eye(N).expand(len(content), N, N)  # (batch, n, n)
     return torch.cat([content, positions], dim=-1)  # (batch, n, c + n)
 
@@ -208,7 +209,7 @@ def _train_and_test(
     seed: int,
 ) -> tuple[Tensor, Tensor, np.ndarray]:
     """Output and target on fresh sequences after training, and the mean attention weights there."""
-    with _reproducible(seed):
+    with reproducible(seed):
         layer = AttentionLayer(CONTENT + N, num_heads, d_out, hidden)
         peak = 1e-2 if hidden else 3e-2
         optimizer = torch.optim.Adam(layer.parameters(), lr=peak)

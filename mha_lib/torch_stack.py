@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - the name that the field uses
 
-from mha_lib.experiments import _reproducible
+from mha_lib.experiments import reproducible
 from mha_lib.transformer import TransformerBlock
 
 N = 8  # positions of a sequence, and letters: each stands at one position
@@ -70,7 +70,7 @@ def follow_pointers(
         steps: number of Adam steps.
         seed: seed of the parameters and of the data.
     """
-    with _reproducible(seed):
+    with reproducible(seed):
         stack = BlockStack(3 * N, num_blocks, num_heads, d_ff, N)
         optimizer = torch.optim.Adam(stack.parameters(), lr=1e-2)
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-2, total_steps=steps)
@@ -125,7 +125,7 @@ def gradient_norms(num_blocks: int, norm_first: bool, xavier: bool = True, seeds
     """
     norms = []
     for seed in range(seeds):
-        with _reproducible(seed):
+        with reproducible(seed):
             stack = BlockStack(D_MODEL, num_blocks, 4, 4 * D_MODEL, 10, norm_first)
             for layer in stack.modules():
                 if xavier and isinstance(layer, nn.Linear):

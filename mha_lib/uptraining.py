@@ -19,8 +19,8 @@ from mha_lib.experiments import (
     TEST_SEQUENCES,
     AttentionLayer,
     N,
-    _reproducible,
     at_offsets,
+    reproducible,
 )
 from mha_lib.heads import head_dim
 from mha_lib.torch_attention import MultiHeadAttention
@@ -111,7 +111,7 @@ def uptrain(
 
     Source: Ainslie et al. 2023, GQA, section 2.1 (there `extra` is 5 % of the steps).
     """
-    with _reproducible(seed):
+    with reproducible(seed):
         trained = _new_layer()
         _train(trained, steps)
         before, results = _share_right(trained), []
@@ -135,7 +135,7 @@ def train_shared(num_kv_heads: int, steps: int, seed: int = 0) -> float:
     Returns:
         The share of positions that name all four tokens right.
     """
-    with _reproducible(seed):
+    with reproducible(seed):
         layer = _new_layer()
         share_kv_heads(layer, num_kv_heads)
         _train(layer, steps)

@@ -12,6 +12,10 @@ MODULES = sorted(module.name for module in pkgutil.walk_packages(mha_lib.__path_
 NEEDS_TORCH = {n for n in MODULES if "torch" in n or "transformer" in n} | {
     "mha_lib.experiments",
     "mha_lib.fused",
+    "mha_lib.head_sweep",
+    "mha_lib.head_symmetry",
+    "mha_lib.induction",
+    "mha_lib.low_rank",
     "mha_lib.minilm_encoder",
     "mha_lib.pitfalls.catalogue",
     "mha_lib.prune_curve",
