@@ -26,7 +26,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mha_grader import assignment as assignments
-from mha_grader import changes, export, feedback, gradebook, grading, schedule, store
+from mha_grader import changes, export, feedback, gradebook, grading, report, schedule, store
 from mha_grader.assignment import CourseError
 from mha_grader.course import Course
 from mha_grader.records import ItemRecord, PartRecord, SubmissionRecord, to_json
@@ -40,6 +40,7 @@ A week of an instructor:
   mha-grade grade single_head        grade all that lies in submitted/<student>/single_head/
   mha-grade feedback single_head     write a page for each student into feedback/
   mha-grade export single_head       write the scores to grades/single_head.csv and .json
+  mha-grade report single_head       write a page about the class, grades/single_head-report.html
 
 Test a piece of code without a notebook (it defines one item, see the assignment):
   mha-grade try single_head attention my_attention.py
@@ -114,6 +115,7 @@ def _parser() -> argparse.ArgumentParser:
     table.add_argument("assignment", metavar="ASSIGNMENT", help="its name, for instance single_head")
     table.set_defaults(run=_export)
 
+    _add_report(commands)
     log = commands.add_parser(
         "log",
         help="tell an instructor all that is known about one hand-in",
@@ -288,6 +290,35 @@ def _graded(course: Course, assignment: str, only: str | None) -> dict[str, Subm
         whose = "hand-in" if only is None else f"hand-in of {only!r}"
         raise CourseError(f"no {whose} for {assignment} has been graded: run `mha-grade grade {assignment}`")
     return records
+
+
+# --- report -----------------------------------------------------------------------------------------------
+
+
+def _add_report(commands: Any) -> None:
+    whole = commands.add_parser(
+        "report",
+        help="write a page about the class",
+        description="Write grades/ASSIGNMENT-report.html: scores, items and parts, the misconceptions of the "
+        "class, items that tell students apart badly, hand-ins that need a person, and hand-ins that are nearly "
+        "the same.",
+    )
+    whole.add_argument("assignment", metavar="ASSIGNMENT", help="its name, for instance single_head")
+    whole.add_argument(
+        "--pseudonyms",
+        action="store_true",
+        help="put pseudonyms for the students' ids (the same in every report of the course) and leave out lines of "
+        "their code, so that the page can be shown to others",
+    )
+    whole.set_defaults(run=_report)
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    course = Course.find(arguments.course)
+    assignment = assignments.load(course.root, arguments.assignment)
+    records = _graded(course, assignment.name, None)
+    print(report.write(course, assignment, records, pseudonyms=arguments.pseudonyms))
+    return 0
 
 
 # --- log ---------------------------------------------------------------------------------------------------
