@@ -26,17 +26,20 @@ from rich.table import Table
 from rich.text import Text
 
 from mha_grader import assignment as assignments
-from mha_grader import changes, export, feedback, gradebook, grading, report, schedule, store
+from mha_grader import changes, collect, export, feedback, gradebook, grading, report, schedule, store
 from mha_grader.assignment import CourseError
 from mha_grader.course import Course
 from mha_grader.records import ItemRecord, PartRecord, SubmissionRecord, to_json
 from mha_grader.runner import clean
 from mha_grader.sandbox import SandboxUnavailable, probe
 
+SHOWN = 20  # names in one line
+
 DESCRIPTION = """\
 Grade hand-ins of the multi-head attention course in a sandbox, and say why.
 
 A week of an instructor:
+  mha-grade collect single_head submissions.zip    unpack what Moodle or Canvas gives, into submitted/
   mha-grade grade single_head        grade all that lies in submitted/<student>/single_head/
   mha-grade feedback single_head     write a page for each student into feedback/
   mha-grade export single_head       write the scores to grades/single_head.csv and .json
@@ -69,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--course", type=Path, metavar="DIR", help="the course's folder (default: this one)")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
+    _add_collect(commands)
     grade = commands.add_parser(
         "grade",
         help="grade hand-ins and enter the scores in the gradebook",
@@ -144,6 +148,56 @@ def _parser() -> argparse.ArgumentParser:
 
 
 _load = functools.cache(assignments.load)  # once a process, since a worker grades many
+
+
+# --- collect ----------------------------------------------------------------------------------------------
+
+
+def _add_collect(commands: Any) -> None:
+    archive = commands.add_parser(
+        "collect",
+        help="put the hand-ins of a zip file from Moodle or Canvas into submitted/",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="""\
+Take the notebooks out of the zip file in which Moodle or Canvas gives all hand-ins, and put each into
+submitted/STUDENT/ASSIGNMENT/. What a student handed in before is replaced.
+
+  moodle   Full Name_1234567_assignsubmission_file_/notebook.ipynb, or with the file's name behind the last _;
+           STUDENT is the full name, with the number if two have it
+  canvas   lastnamefirstname_LATE_12345_678901_notebook-2.ipynb; STUDENT is 12345, Canvas' number of the user
+  plain    STUDENT/notebook.ipynb or STUDENT/ASSIGNMENT/notebook.ipynb
+
+Used in place of `nbgrader zip_collect`, which unpacks archives in archives without a limit, stops at one damaged
+file for the whole class, and lets a file's name hand in for somebody else. Here only notebooks are read, none
+larger than grading takes, and nothing is written outside the student's own folder.
+
+No timestamp.txt is written: the times in such an archive are not those of the hand-ins. So no penalty for being
+late comes of it; those whom Canvas marks as late are named.""",
+    )
+    archive.add_argument("assignment", metavar="ASSIGNMENT", help="its name, for instance single_head")
+    archive.add_argument("archive", type=Path, metavar="ARCHIVE.zip", help="as it was downloaded")
+    archive.add_argument(
+        "--scheme", choices=collect.SCHEMES, help="how its files are named (default: guessed)"
+    )
+    archive.set_defaults(run=_collect)
+
+
+def _collect(arguments: argparse.Namespace) -> int:
+    course = Course.find(arguments.course)
+    assignment = assignments.load(course.root, arguments.assignment)
+    found = collect.collect(course, assignment.name, arguments.archive, arguments.scheme)
+    print(f"{len(found.new)} new, {len(found.replaced)} replaced, {len(found.unchanged)} as before")
+    for what, names in (
+        ("without a notebook", found.without_notebook),
+        ("late, says Canvas", found.late),
+        ("left out, since they are nobody's", found.left_out),
+    ):
+        if names:
+            more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+            print(f"{what}: {', '.join(clean(name) for name in names[:SHOWN])}{more}")
+    for student, why in found.refused.items():
+        print(f"mha-grade: {clean(student)} was not collected: {clean(why)}", file=sys.stderr)
+    return 3 if found.refused else 0
 
 
 # --- grade ------------------------------------------------------------------------------------------------
