@@ -109,12 +109,29 @@ def _parser() -> argparse.ArgumentParser:
     )
     page.add_argument("assignment", metavar="ASSIGNMENT", help="its name, for instance single_head")
     page.add_argument("--student", metavar="ID", help="only this student")
+    page.add_argument(
+        "--zip",
+        action="store_true",
+        help="also write feedback/ASSIGNMENT.zip with STUDENT/ASSIGNMENT.html; hand-ins that were collected from "
+        'Moodle have the folders that its "Upload multiple feedback files in a zip" asks for',
+    )
     page.set_defaults(run=_feedback)
 
     table = commands.add_parser(
         "export",
-        help="write the scores as CSV and JSON",
-        description="Write grades/ASSIGNMENT.csv and grades/ASSIGNMENT.json for hand-ins that have been graded.",
+        help="write the scores as CSV and JSON, and for Moodle and Canvas",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="""\
+Write what is known of the hand-ins that have been graded:
+
+  grades/ASSIGNMENT.csv, .json   all scores; look_at has the lines that a person should look at
+  grades/ASSIGNMENT-moodle.csv   for "Upload grading worksheet" of the assignment (an English Moodle with offline
+                                 grading worksheets; the maximum grade must be the same), and, by ID number, for the
+                                 import of the gradebook
+  grades/ASSIGNMENT-canvas.csv   for "Import" of the gradebook; Canvas asks if the assignment is not called so
+
+Hand-ins that were collected from one of the two are known there by the number in its archive, and are left out
+for the other. For all others the student's id is taken as Moodle's ID number and Canvas' SIS Login ID.""",
     )
     table.add_argument("assignment", metavar="ASSIGNMENT", help="its name, for instance single_head")
     table.set_defaults(run=_export)
@@ -300,6 +317,7 @@ def _print_scores(records: dict[str, SubmissionRecord]) -> None:
     table.add_column("remarks", overflow="fold")
     for student, record in records.items():
         remarks = ([] if record.status == "graded" else [record.status]) + list(export.recognised(record))
+        remarks += [f"look at {item.item}" for item in record.items if item.flags]
         scores = [record.score, *(item.score for item in record.items)]
         table.add_row(Text(clean(student)), *(f"{score:g}" for score in scores), ", ".join(remarks))
     console = Console()
@@ -318,14 +336,18 @@ def _feedback(arguments: argparse.Namespace) -> int:
     entries = gradebook.read(course, assignment.name, arguments.student)
     pages = feedback.write(course, assignment, records, entries)
     print(f"{len(pages)} written: {course.root}/feedback/<student>/{assignment.name}/{assignment.name}.html")
+    if arguments.zip:
+        print(feedback.write_zip(course, assignment.name, dict(zip(records, pages, strict=True))))
     return 0
 
 
 def _export(arguments: argparse.Namespace) -> int:
     course = Course.find(arguments.course)
     records = _graded(course, arguments.assignment, None)
-    for path in export.write(
-        course, arguments.assignment, records, gradebook.read(course, arguments.assignment)
+    entries = gradebook.read(course, arguments.assignment)
+    for path in (
+        *export.write(course, arguments.assignment, records, entries),
+        *export.write_for_platforms(course, arguments.assignment, records, entries),
     ):
         print(path)
     return 0

@@ -5,6 +5,7 @@ import json
 import shutil
 import struct
 import zipfile
+from pathlib import Path
 
 import pytest
 from nbgrader.plugins import ExtractorPlugin
@@ -354,6 +355,15 @@ def test_what_is_collected_can_be_graded(tmp_path, monkeypatch, capsys):
         "Zoë Müller": ("graded", pytest.approx(3.3)),
     }
     assert json.loads((root / "grades" / f"{NAME}-collected.json").read_text())["Ann Lee"]["number"] == "2"
+    assert cli.main(["--course", str(root), "feedback", NAME, "--zip"]) == 0
+    with zipfile.ZipFile(root / "feedback" / f"{NAME}.zip") as feedback:
+        assert f"Zoë Müller_1_{MOODLE}/{NAME}.html" in feedback.namelist()
+        assert len(feedback.namelist()) == 3
+    assert cli.main(["--course", str(root), "export", NAME]) == 0
+    written = capsys.readouterr().out.splitlines()[-3:]
+    assert written == [str(root / "grades" / f"{NAME}{end}") for end in (".csv", ".json", "-moodle.csv")]
+    lines = Path(written[-1]).read_text("utf-8").splitlines()
+    assert "Participant 2,Ann Lee,,0.3," in [line[:27] for line in lines]
     monkeypatch.setattr(collect, "MAX_BYTES", 10)
     assert cli.main(["--course", str(root), "collect", NAME, str(path)]) == 3
     assert "mha-grade: Ann Lee was not collected: more than" in capsys.readouterr().err
