@@ -1,7 +1,8 @@
 """Grades the example hand-ins in a course of their own: `python -m examples.grade`.
 
 The copy of the course lies in build/examples and is made anew, so that the course's own gradebook knows
-nothing of it. Afterwards its feedback pages and the report on the class can be looked at, and formgrader can be opened there.
+nothing of it. Afterwards its feedback pages and the report on the class can be looked at, and formgrader can be
+opened there.
 """
 
 from __future__ import annotations
