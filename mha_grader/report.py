@@ -8,6 +8,7 @@ penalties for being late.
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import hmac
 import math
@@ -49,7 +50,7 @@ def write(course: Course, assignment: Assignment, records: Records, *, pseudonym
     """
     folders = course.submitted.glob(f"*/{assignment.name}")
     waiting = sorted(path.parent.name for path in folders if path.is_dir())
-    who = (lambda student: pseudonym(course.secret(), student)) if pseudonyms else str
+    who = functools.partial(pseudonym, course.secret()) if pseudonyms else str
     text = page(assignment, records, [student for student in waiting if student not in records], who)
     path = course.root / "grades" / f"{assignment.name}-report.html"
     path.parent.mkdir(exist_ok=True)
