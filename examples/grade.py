@@ -1,7 +1,8 @@
 """Grades the example hand-ins in a course of their own: `python -m examples.grade`.
 
 The copy of the course lies in build/examples and is made anew, so that the course's own gradebook knows
-nothing of it. Afterwards its feedback pages can be looked at, and formgrader can be opened there.
+nothing of it. Afterwards its feedback pages and the report on the class can be looked at, and formgrader can be
+opened there.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
     destination = handins.COURSE / "build" / "examples"
     shutil.rmtree(destination, ignore_errors=True)
     make_course(destination, options.assignment)
-    for command in ("grade", "feedback", "export"):
+    for command in ("grade", "feedback", "export", "report"):
         if code := cli.main(["--course", str(destination), command, options.assignment]):
             return code
     for student, handin in handins.HANDINS[options.assignment].items():

@@ -26,20 +26,24 @@ from rich.table import Table
 from rich.text import Text
 
 from mha_grader import assignment as assignments
-from mha_grader import changes, export, feedback, gradebook, grading, schedule, store
+from mha_grader import changes, collect, export, feedback, gradebook, grading, report, schedule, store
 from mha_grader.assignment import CourseError
 from mha_grader.course import Course
 from mha_grader.records import ItemRecord, PartRecord, SubmissionRecord, to_json
 from mha_grader.runner import clean
 from mha_grader.sandbox import SandboxUnavailable, probe
 
+SHOWN = 20  # names in one line
+
 DESCRIPTION = """\
 Grade hand-ins of the multi-head attention course in a sandbox, and say why.
 
 A week of an instructor:
+  mha-grade collect single_head submissions.zip    unpack what Moodle or Canvas gives, into submitted/
   mha-grade grade single_head        grade all that lies in submitted/<student>/single_head/
   mha-grade feedback single_head     write a page for each student into feedback/
   mha-grade export single_head       write the scores to grades/single_head.csv and .json
+  mha-grade report single_head       write a page about the class, grades/single_head-report.html
 
 Test a piece of code without a notebook (it defines one item, see the assignment):
   mha-grade try single_head attention my_attention.py
@@ -73,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     student = argparse.ArgumentParser(add_help=False, parents=[assignment])
     student.add_argument("--student", metavar="ID", help="only this student")
 
+    _add_collect(commands)
     grade = commands.add_parser(
         "grade",
         parents=[student],
@@ -107,16 +112,34 @@ def _parser() -> argparse.ArgumentParser:
         description="Write feedback/STUDENT/ASSIGNMENT/ASSIGNMENT.html for hand-ins that have been graded. "
         "Scores and comments that people gave in formgrader are in it.",
     )
+    page.add_argument(
+        "--zip",
+        action="store_true",
+        help="also write feedback/ASSIGNMENT.zip with STUDENT/ASSIGNMENT.html; hand-ins that were collected from "
+        'Moodle have the folders that its "Upload multiple feedback files in a zip" asks for',
+    )
     page.set_defaults(run=_feedback)
 
     table = commands.add_parser(
         "export",
         parents=[assignment],
-        help="write the scores as CSV and JSON",
-        description="Write grades/ASSIGNMENT.csv and grades/ASSIGNMENT.json for hand-ins that have been graded.",
+        help="write the scores as CSV and JSON, and for Moodle and Canvas",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="""\
+Write what is known of the hand-ins that have been graded:
+
+  grades/ASSIGNMENT.csv, .json   all scores; look_at has the lines that a person should look at
+  grades/ASSIGNMENT-moodle.csv   for "Upload grading worksheet" of the assignment (an English Moodle with offline
+                                 grading worksheets; the maximum grade must be the same), and, by ID number, for the
+                                 import of the gradebook
+  grades/ASSIGNMENT-canvas.csv   for "Import" of the gradebook; Canvas asks if the assignment is not called so
+
+Hand-ins that were collected from one of the two are known there by the number in its archive, and are left out
+for the other. For all others the student's id is taken as Moodle's ID number and Canvas' SIS Login ID.""",
     )
     table.set_defaults(run=_export)
 
+    _add_report(commands)
     log = commands.add_parser(
         "log",
         help="tell an instructor all that is known about one hand-in",
@@ -151,6 +174,56 @@ def _load(course: Path, name: str, version: str) -> assignments.Assignment:
     if assignment.version != version:
         raise CourseError(f"{name} has changed from {version} to {assignment.version}: run the command again")
     return assignment
+
+
+# --- collect ----------------------------------------------------------------------------------------------
+
+
+def _add_collect(commands: Any) -> None:
+    archive = commands.add_parser(
+        "collect",
+        help="put the hand-ins of a zip file from Moodle or Canvas into submitted/",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="""\
+Take the notebooks out of the zip file in which Moodle or Canvas gives all hand-ins, and put each into
+submitted/STUDENT/ASSIGNMENT/. What a student handed in before is replaced.
+
+  moodle   Full Name_1234567_assignsubmission_file_/notebook.ipynb, or with the file's name behind the last _;
+           STUDENT is the full name, with the number if two have it
+  canvas   lastnamefirstname_LATE_12345_678901_notebook-2.ipynb; STUDENT is 12345, Canvas' number of the user
+  plain    STUDENT/notebook.ipynb or STUDENT/ASSIGNMENT/notebook.ipynb
+
+Used in place of `nbgrader zip_collect`, which unpacks archives in archives without a limit, stops at one damaged
+file for the whole class, and lets a file's name hand in for somebody else. Here only notebooks are read, none
+larger than grading takes, and nothing is written outside the student's own folder.
+
+No timestamp.txt is written: the times in such an archive are not those of the hand-ins. So no penalty for being
+late comes of it; those whom Canvas marks as late are named.""",
+    )
+    archive.add_argument("assignment", metavar="ASSIGNMENT", help="its name, for instance single_head")
+    archive.add_argument("archive", type=Path, metavar="ARCHIVE.zip", help="as it was downloaded")
+    archive.add_argument(
+        "--scheme", choices=collect.SCHEMES, help="how its files are named (default: guessed)"
+    )
+    archive.set_defaults(run=_collect)
+
+
+def _collect(arguments: argparse.Namespace) -> int:
+    course = Course.find(arguments.course)
+    assignment = assignments.load(course.root, arguments.assignment)
+    found = collect.collect(course, assignment.name, arguments.archive, arguments.scheme)
+    print(f"{len(found.new)} new, {len(found.replaced)} replaced, {len(found.unchanged)} as before")
+    for what, names in (
+        ("without a notebook", found.without_notebook),
+        ("late, says Canvas", found.late),
+        ("left out, since they are nobody's", found.left_out),
+    ):
+        if names:
+            more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+            print(f"{what}: {', '.join(clean(name) for name in names[:SHOWN])}{more}")
+    for student, why in found.refused.items():
+        print(f"mha-grade: {clean(student)} was not collected: {clean(why)}", file=sys.stderr)
+    return 3 if found.refused else 0
 
 
 # --- grade ------------------------------------------------------------------------------------------------
@@ -253,6 +326,7 @@ def _print_scores(records: dict[str, SubmissionRecord]) -> None:
     table.add_column("remarks", overflow="fold")
     for student, record in records.items():
         remarks = ([] if record.status == "graded" else [record.status]) + list(export.recognised(record))
+        remarks += [f"look at {item.item}" for item in record.items if item.flags]
         scores = [record.score, *(item.score for item in record.items)]
         table.add_row(Text(clean(student)), *(f"{score:g}" for score in scores), ", ".join(remarks))
     console = Console()
@@ -271,14 +345,18 @@ def _feedback(arguments: argparse.Namespace) -> int:
     entries = gradebook.read(course, assignment.name, arguments.student)
     pages = feedback.write(course, assignment, records, entries)
     print(f"{len(pages)} written: {course.root}/feedback/<student>/{assignment.name}/{assignment.name}.html")
+    if arguments.zip:
+        print(feedback.write_zip(course, assignment.name, dict(zip(records, pages, strict=True))))
     return 0
 
 
 def _export(arguments: argparse.Namespace) -> int:
     course = Course.find(arguments.course)
     records = _graded(course, arguments.assignment, None)
-    for path in export.write(
-        course, arguments.assignment, records, gradebook.read(course, arguments.assignment)
+    entries = gradebook.read(course, arguments.assignment)
+    for path in (
+        *export.write(course, arguments.assignment, records, entries),
+        *export.write_for_platforms(course, arguments.assignment, records, entries),
     ):
         print(path)
     return 0
@@ -297,6 +375,35 @@ def _graded(course: Course, assignment: str, only: str | None) -> dict[str, Subm
         whose = "hand-in" if only is None else f"hand-in of {only!r}"
         raise CourseError(f"no {whose} for {assignment} has been graded: run `mha-grade grade {assignment}`")
     return records
+
+
+# --- report -----------------------------------------------------------------------------------------------
+
+
+def _add_report(commands: Any) -> None:
+    whole = commands.add_parser(
+        "report",
+        help="write a page about the class",
+        description="Write grades/ASSIGNMENT-report.html: scores, items and parts, the misconceptions of the "
+        "class, items that tell students apart badly, hand-ins that need a person, and hand-ins that are nearly "
+        "the same.",
+    )
+    whole.add_argument("assignment", metavar="ASSIGNMENT", help="its name, for instance single_head")
+    whole.add_argument(
+        "--pseudonyms",
+        action="store_true",
+        help="put pseudonyms for the students' ids (the same in every report of the course) and leave out lines of "
+        "their code, so that the page can be shown to others",
+    )
+    whole.set_defaults(run=_report)
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    course = Course.find(arguments.course)
+    assignment = assignments.load(course.root, arguments.assignment)
+    records = _graded(course, assignment.name, None)
+    print(report.write(course, assignment, records, pseudonyms=arguments.pseudonyms))
+    return 0
 
 
 # --- log ---------------------------------------------------------------------------------------------------

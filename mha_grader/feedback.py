@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 import re
 import unicodedata
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from mha_grader import assignment as assignments
-from mha_grader import gradebook, store
+from mha_grader import collect, gradebook, store
 from mha_grader.assignment import Assignment, CourseError
 from mha_grader.course import Course
 from mha_grader.explain import section_of
@@ -187,3 +189,31 @@ def write(
             if graded.exists():
                 (folder / name).write_bytes(graded.read_bytes())
     return paths
+
+
+def write_zip(course: Course, assignment: str, pages: Mapping[str, Path]) -> Path:
+    """Put pages into one archive, feedback/<assignment>.zip, as <student>/<assignment>.html.
+
+    The folder of a student whose hand-in was collected from Moodle has the name that it has there, by which
+    Moodle's "Upload multiple feedback files in a zip" finds the student.
+
+    Args:
+        course: the course.
+        assignment: the assignment's name.
+        pages: the page of each student.
+    """
+    who = collect.origins(course, assignment)
+    path = course.root / "feedback" / f"{assignment}.zip"
+    part = path.with_suffix(".part")
+    with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
+        for student, page in pages.items():
+            origin = who.get(student)
+            folder = student
+            if origin is not None and origin.scheme == "moodle":
+                folder = f"{origin.name}_{origin.number}_assignsubmission_file_"
+            # With one time for all, the same pages make the same archive.
+            archive.writestr(
+                zipfile.ZipInfo(f"{folder}/{assignment}.html"), page.read_bytes(), zipfile.ZIP_DEFLATED
+            )
+    os.replace(part, path)
+    return path

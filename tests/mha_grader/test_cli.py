@@ -102,7 +102,7 @@ def test_without_a_sandbox_nothing_is_graded(files, monkeypatch, capsys):
 
 
 def test_the_help_of_every_command_says_what_it_does(capsys):
-    for command in ([], ["grade"], ["try"], ["feedback"], ["export"]):
+    for command in ([], ["collect"], ["grade"], ["try"], ["feedback"], ["export"], ["report"]):
         with pytest.raises(SystemExit) as left:
             cli.main([*command, "--help"])
         assert left.value.code == 0

@@ -2,13 +2,16 @@
 
 import base64
 import hashlib
+import json
 import re
+import zipfile
 from html.parser import HTMLParser
 
 import pytest
 
 from mha_grader import feedback
 from mha_grader.assignment import Assignment, Cell
+from mha_grader.course import Course
 from mha_grader.gradebook import Entry
 from mha_grader.records import ItemRecord, PartRecord, SubmissionRecord
 from mha_lib import pitfalls
@@ -215,3 +218,25 @@ def test_sequences_for_terminals_are_taken_out_and_the_rest_made_visible():
         feedback.plain("a\x1b[1;31mred\x1b[0m\r\nb\tc\x07 d\xa0e")
         == "ared\nb\tc\N{REPLACEMENT CHARACTER} d e"
     )
+
+
+def test_the_archive_of_pages_has_a_folder_for_each_student_by_moodles_name_if_it_has_one(tmp_path):
+    (tmp_path / "grades").mkdir()
+    (tmp_path / "feedback").mkdir()
+    collected = {"Zoë M": {"scheme": "moodle", "name": "Zoë M", "number": "7"}}
+    collected["12345"] = {"scheme": "canvas", "name": "leeann", "number": "12345"}
+    (tmp_path / "grades" / "single_head-collected.json").write_text(json.dumps(collected))
+    pages = {student: tmp_path / f"{student}.html" for student in ("Zoë M", "12345", "bob")}
+    for student, page in pages.items():
+        page.write_text(f"page of {student}")
+    path = feedback.write_zip(Course(tmp_path), "single_head", pages)
+    assert path == tmp_path / "feedback" / "single_head.zip"
+    with zipfile.ZipFile(path) as archive:
+        assert {name: archive.read(name).decode() for name in archive.namelist()} == {
+            "Zoë M_7_assignsubmission_file_/single_head.html": "page of Zoë M",
+            "12345/single_head.html": "page of 12345",
+            "bob/single_head.html": "page of bob",
+        }
+    before = path.read_bytes()
+    assert feedback.write_zip(Course(tmp_path), "single_head", pages).read_bytes() == before
+    assert [found.name for found in (tmp_path / "feedback").iterdir()] == ["single_head.zip"]
