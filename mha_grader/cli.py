@@ -28,7 +28,7 @@ from rich.text import Text
 from mha_grader import assignment as assignments
 from mha_grader import changes, collect, export, feedback, gradebook, grading, report, schedule, store
 from mha_grader.assignment import CourseError
-from mha_grader.course import Course
+from mha_grader.course import Course, hand_ins
 from mha_grader.records import ItemRecord, PartRecord, SubmissionRecord, to_json
 from mha_grader.runner import clean
 from mha_grader.sandbox import SandboxUnavailable, probe
@@ -257,14 +257,14 @@ def _grade(arguments: argparse.Namespace) -> int:
 
 
 def _students(submitted: Path, assignment: str, only: str | None) -> list[str]:
-    """Ids of the students who have a folder for the assignment.
+    """Ids of the students who handed something in for the assignment.
 
     Raises:
         CourseError: if there is none.
     """
     if only is not None and not (submitted / only).is_dir():
         raise CourseError(f"there is no folder of student {only!r} in {submitted}")
-    students = sorted(path.parent.name for path in submitted.glob(f"*/{assignment}") if path.is_dir())
+    students = [folder.parent.name for folder in hand_ins(submitted, assignment)]
     students = [student for student in students if only in (None, student)]
     for student in students:
         if not gradebook.is_student_id(student):

@@ -56,3 +56,24 @@ class Course:
         with os.fdopen(descriptor, "wb") as file:
             file.write(secrets.token_hex(32).encode())
         return path.read_bytes()
+
+
+def hand_ins(submitted: Path, assignment: str) -> list[Path]:
+    """The folders <student>/<assignment> in `submitted`, in the order of the students' ids.
+
+    A student counts who has anything of that name, or the notebook beside the place of the folder; one whose
+    folder cannot be looked into counts as well.
+    """
+    names = (assignment, f"{assignment}.ipynb")
+    students = sorted(submitted.iterdir()) if submitted.is_dir() else []
+    return [student / assignment for student in students if any(_exists(student / name) for name in names)]
+
+
+def _exists(path: Path) -> bool:
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True

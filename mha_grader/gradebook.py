@@ -43,8 +43,14 @@ class Entry:
 
 
 def is_student_id(name: str) -> bool:
-    """Whether a folder's name can be a student's id: nbgrader cannot read names of several lines."""
-    return name.isprintable() and not name.startswith(".")
+    """Whether a folder's name can be a student's id.
+
+    nbgrader cannot read names of several lines, its database holds 128 characters, and a file with a longer name
+    than the folder's is written for each.
+    """
+    if not name.isprintable() or name.startswith("."):
+        return False
+    return len(name) <= 128 and len(name.encode()) <= 200
 
 
 def course_directory(course: Course, **traits: Any) -> Any:

@@ -9,6 +9,7 @@ test is ever in what these two return.
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import itertools
 import os
@@ -29,7 +30,7 @@ from nbgrader.utils import parse_utc
 from mha_grader import assignment as assignments
 from mha_grader import feedback, gradebook, grading, rebuild
 from mha_grader.assignment import Assignment, CourseError
-from mha_grader.course import Course
+from mha_grader.course import Course, hand_ins
 from mha_grader.records import ItemRecord, SubmissionRecord
 from mha_grader.sandbox import SandboxUnavailable, probe
 
@@ -72,6 +73,8 @@ def small_file(path: Path) -> str:
     """The text of a small plain file beside a hand-in; empty if it is anything else."""
     try:
         status = path.lstat()
+        if rebuild.is_linked(path.parent):
+            return ""
         if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_SMALL_FILE:
             return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError):
@@ -124,12 +127,12 @@ class GradingExporter(NotebookExporter):
         traits = {name: getattr(theirs, name) for name in theirs.trait_names(config=True)}
         folders = list(converter.assignments)
         if not isinstance(converter, EnterScores):
-            submitted = (theirs.submitted_directory, theirs.student_id, theirs.assignment_id)
-            found = sorted(glob.glob(theirs.format_path(*submitted)))
+            found = hand_ins(Path(theirs.root, theirs.submitted_directory), self.assignment.name)
             folders = [
-                folder
+                str(folder)
                 for folder in found
-                if os.path.isdir(folder) and gradebook.is_student_id(Path(folder).parent.name)
+                if fnmatch.fnmatchcase(folder.parent.name, theirs.student_id)
+                and gradebook.is_student_id(folder.parent.name)
             ]
         converter.assignments = {
             folder: [os.path.join(folder, f"{self.assignment.name}.ipynb")] for folder in folders

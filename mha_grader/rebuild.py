@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,8 @@ MAX_BYTES = 100 * 2**20
 MAX_SOURCE = 1_000_000  # characters of one cell
 MAX_ADDED = 200  # cells
 MAX_PARSED = 10_000  # characters of a cell that is read as Python: Python can take minutes for more
+ENDINGS = (".ipynb", ".ipynb.txt", ".ipynb.json")  # browsers add to a name when they save what they show
+TOO_LARGE = "the file is larger than 100 MB: clear all outputs and hand it in again"
 
 
 class Unusable(Exception):  # noqa: N818 - it is a status of a hand-in
@@ -49,6 +52,9 @@ class Rebuilt:
 def find(folder: Path, name: str) -> tuple[bytes, list[str]]:
     """The bytes of the notebook that a student handed in, and notes.
 
+    A notebook under another name, in a folder of the folder or beside it is taken, if there is but one. Links are
+    not followed: what is read is what this student handed in.
+
     Args:
         folder: the student's folder for the assignment.
         name: the assignment's, and so the notebook's, name.
@@ -56,26 +62,73 @@ def find(folder: Path, name: str) -> tuple[bytes, list[str]]:
     Raises:
         Unusable: if there is no notebook, several under other names, or it cannot be read.
     """
-    notebooks = sorted(path for path in folder.glob("*.ipynb") if path.is_file() and not path.is_symlink())
-    chosen, notes = folder / f"{name}.ipynb", []
-    if chosen not in notebooks:
-        if not notebooks:
-            raise Unusable("missing", f"no notebook was found: hand in the file {name}.ipynb")
-        if len(notebooks) > 1:
-            names = ", ".join(_printable(path.name) for path in notebooks[:10])
-            raise Unusable(
-                "missing", f"there is no {name}.ipynb among {names}: hand in one file of that name"
-            )
-        chosen = notebooks[0]
-        notes = [f"the notebook was handed in as {_printable(chosen.name)}; its name should be {name}.ipynb"]
-    if chosen.stat().st_size > MAX_BYTES:
-        raise Unusable("too-large", "the file is larger than 100 MB: clear all outputs and hand it in again")
+    if is_linked(folder):
+        raise Unusable(
+            "not-a-file", f"the folder {name} is a link to another place: hand in the notebook itself"
+        )
+    right = folder / f"{name}.ipynb"
     try:
-        return chosen.read_bytes(), notes
+        found = _notebooks(folder, right.name)
+        chosen = _choose(found, right)
+        if chosen.stat().st_size > MAX_BYTES:
+            raise Unusable("too-large", TOO_LARGE)
+        data = chosen.read_bytes()
     except OSError as error:
         raise Unusable(
             "unreadable", f"the file cannot be read ({error.strerror}): hand it in again"
         ) from None
+    notes = []
+    if chosen != right:
+        where = _printable(str(chosen.relative_to(folder.parent)))
+        notes.append(f"the notebook was handed in as {where}; it should be {name}/{right.name}")
+    versions = [path.name for path in found if path != chosen and path.name.lower().startswith(name.lower())]
+    if versions:
+        notes.append(f"{chosen.name} was graded; {_names(versions)} beside it was not looked at")
+    return data, notes
+
+
+def is_linked(folder: Path) -> bool:
+    """Whether a folder <student>/<assignment> is only a link, or lies in one."""
+    return folder.is_symlink() or folder.parent.is_symlink()
+
+
+def _notebooks(folder: Path, right: str) -> list[Path]:
+    """The notebooks in a folder; if it has none, those in its folders; if it is not there, the one beside it."""
+    if not os.path.lexists(folder):
+        return [path for path in (folder.parent / right,) if _is_plain(path)]
+    if not folder.is_dir():
+        return []
+    entries = sorted(folder.iterdir())
+    inner = [path for path in entries if path.is_dir() and not path.is_symlink() and path.name[0] not in "._"]
+    found = [path for path in entries if _is_notebook(path)]
+    return found or [path for place in inner[:100] for path in sorted(place.iterdir()) if _is_notebook(path)]
+
+
+def _is_notebook(path: Path) -> bool:
+    return path.name.lower().endswith(ENDINGS) and _is_plain(path)
+
+
+def _is_plain(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def _choose(found: list[Path], right: Path) -> Path:
+    """The notebook of the right name, or the only one."""
+    if os.path.lexists(right) and not _is_plain(right):
+        raise Unusable(
+            "not-a-file", f"{right.name} is not a file (but a link, say): hand in the notebook itself"
+        )
+    named = [path for path in found if path.name == right.name]
+    if len(named) == 1 or len(found) == 1:
+        return (named or found)[0]
+    if not found:
+        raise Unusable("missing", f"no notebook was found: hand in the file {right.name}")
+    names = _names([path.name for path in found])
+    raise Unusable("missing", f"there is no {right.name} among {names}: hand in one file of that name")
+
+
+def _names(names: list[str]) -> str:
+    return ", ".join(_printable(name)[:100] for name in names[:10])
 
 
 def _printable(name: str) -> str:
@@ -90,7 +143,7 @@ def parse(data: bytes) -> list[dict[str, Any]]:
         Unusable: if it is not JSON or not a notebook.
     """
     if len(data) > MAX_BYTES:
-        raise Unusable("too-large", "the file is larger than 100 MB: clear all outputs and hand it in again")
+        raise Unusable("too-large", TOO_LARGE)
     try:
         notebook = json.loads(_decode(data))
     except (ValueError, RecursionError):
@@ -108,12 +161,10 @@ def parse(data: bytes) -> list[dict[str, Any]]:
 
 
 def _decode(data: bytes) -> str:
-    for encoding in ("utf-8-sig", "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "latin-1"):
-        try:
-            return data.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-    return data.decode("latin-1")
+    try:
+        return data.decode(json.detect_encoding(data))
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
 
 
 def _normal(cell: dict[str, Any]) -> dict[str, Any]:
@@ -157,6 +208,8 @@ def rebuild(assignment: Assignment, data: bytes) -> Rebuilt:
         for cell in assignment.cells
         if cell.kind == "given" and cell.id not in present and (names := defined_names(cell.released))
     }
+    in_tests: list[str] = []  # test cells that were changed
+    cut: dict[str, None] = {}  # items whose cell is too long
     anchor: str | None = None
     for number, cell in enumerate(cells):
         place = None if number in split else _place(cell, places, texts)
@@ -170,9 +223,18 @@ def rebuild(assignment: Assignment, data: bytes) -> Rebuilt:
         if place is not None and place.kind == "solution":
             assert place.item is not None
             candidates[place.item].append(source)
+            if source != cell["source"]:
+                cut[place.item] = None
+        elif place is not None and place.kind == "test" and source.strip() != place.released.strip():
+            in_tests.append(source)
         elif place is None or (place.kind in ("given", "show") and source.strip() != place.released.strip()):
             loose.append((anchor, source))
-    return _assemble(assignment, candidates, loose)
+    rebuilt = _assemble(assignment, candidates, loose, in_tests)
+    for item in cut:
+        rebuilt.item_notes.setdefault(item, []).append(
+            f"the cell for {item} is very long: only its first {MAX_SOURCE:,} characters were run"
+        )
+    return rebuilt
 
 
 def _place(cell: dict[str, Any], places: dict[str, Cell], texts: dict[str, Cell]) -> Cell | None:
@@ -189,28 +251,36 @@ def _place(cell: dict[str, Any], places: dict[str, Cell], texts: dict[str, Cell]
 
 
 def _split_cells(cells: list[dict[str, Any]], places: dict[str, Cell], texts: dict[str, Cell]) -> set[int]:
-    """Numbers of the cells that bear a solution cell's name only since it was split or copied.
+    """Numbers of the cells that bear a solution cell's name only since it was split, copied or mixed up.
 
-    Jupyter gives every piece of a split cell the metadata of the whole. If one of the cells defines the item,
-    one that does not, such as a helper function, is a cell that the student added.
+    Jupyter gives every piece of a split cell the metadata of the whole. If one of the solution cells defines the
+    item, one that bears its name and does not, such as a helper function, is a cell that the student added; so is
+    one that defines another item instead.
     """
     own: dict[str, list[int]] = {}
     for number, cell in enumerate(cells):
         place = _place(cell, places, texts)
         if place is not None and place.kind == "solution" and place.item is not None:
             own.setdefault(place.item, []).append(number)
+    names = {number: defined_names(cells[number]["source"]) for numbers in own.values() for number in numbers}
+    everything: set[str] = set().union(*names.values())
     split: set[int] = set()
     for item, numbers in own.items():
-        if len(numbers) > 1:
-            without = {number for number in numbers if item not in defined_names(cells[number]["source"])}
-            split |= without if len(without) < len(numbers) else set()
+        without = {number for number in numbers if item not in names[number]}
+        if len(without) < len(numbers):
+            split |= without
+        elif item in everything:
+            split |= {number for number in without if names[number] & own.keys()}
     return {
         number for number in split if cells[number]["cell_type"] == "code" and cells[number]["source"].strip()
     }
 
 
 def _assemble(
-    assignment: Assignment, candidates: dict[str, list[str]], loose: list[tuple[str | None, str]]
+    assignment: Assignment,
+    candidates: dict[str, list[str]],
+    loose: list[tuple[str | None, str]],
+    in_tests: list[str],
 ) -> Rebuilt:
     rebuilt = Rebuilt(sources={})
     if len(loose) > MAX_ADDED:
@@ -223,6 +293,10 @@ def _assemble(
         own = candidates[item]
         written = [source for source in own if source.strip() not in ("", stub)]
         elsewhere = [pair for pair in loose if item in names[pair[1]]]
+        if not written and not elsewhere:  # in a check, which is not run otherwise, or with another item
+            others = [source for other in assignment.items if other != item for source in candidates[other]]
+            found = [source for source in (*others, *in_tests)[:MAX_ADDED] if item in defined_names(source)]
+            elsewhere = [(None, source) for source in found]
         notes = rebuilt.item_notes.setdefault(item, [])
         if len(own) > 1:
             which = "the last one that was written in" if written else "the first one"

@@ -62,9 +62,9 @@ class SubmissionRecord:
     """The verdict on one hand-in.
 
     `status` says what the file was: `graded` (as handed in), `repaired` (graded after something was put
-    right, see `notes`), or the reason why nothing in it could be graded: `missing`, `not-json`,
-    `not-a-notebook`, `too-large`, `unreadable`. A hand-in that could not be graded still has a record of
-    every item, with each part `not-run`.
+    right, see `notes`), or the reason why nothing in it could be graded: `missing`, `not-a-file` (a link, which
+    is not followed, a pipe …), `not-json`, `not-a-notebook`, `too-large`, `unreadable`. A hand-in that could not
+    be graded still has a record of every item, with each part `not-run`.
     """
 
     assignment: str

@@ -143,7 +143,9 @@ def test_notes_of_the_hand_in_and_of_an_item_are_told(assignment):
     assert "Please note: two cells." in text
 
 
-@pytest.mark.parametrize("status", ["missing", "not-json", "not-a-notebook", "too-large", "unreadable"])
+@pytest.mark.parametrize(
+    "status", ["missing", "not-json", "not-a-notebook", "too-large", "unreadable", "not-a-file"]
+)
 def test_an_unusable_hand_in_says_what_to_do_and_nothing_about_parts(assignment, status):
     text = read(
         assignment, record(part("values", "not-run"), status=status, notes=("hand it in again",))
