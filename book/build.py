@@ -5,7 +5,7 @@
 * If nothing has changed since the last good build, nothing is done.
 * Otherwise every page is written anew, because each shows the titles of others; but cells are run only on pages
   whose results are not in `_build/.jupyter_cache`. That cache knows a result by the page's cells; what else decides
-  results (`mha_lib`, Python, the installed packages) empties it.
+  results (`mha_lib`, Python, the pinned packages) empties it.
 * A page whose cells read other files of the repository says `execution_mode: force` in its head: it is run in
   every build.
 * The other pages run several at a time, before Sphinx starts, which would take one after the other.
@@ -17,7 +17,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
-from importlib.metadata import distributions
 from multiprocessing import Pool
 from pathlib import Path
 
@@ -26,19 +25,15 @@ from jupyter_cache import get_cache
 from jupyter_cache.executors.basic import ExecutionWorkerLocalMProc, ProcessData
 from myst_nb.core.read import is_myst_markdown_notebook
 
-SOURCES = ["_config.yml", "_toc.yml", "book", "exercises", "mha_lib", "benchmarks/results"]
+RESULTS_REST_ON = ["mha_lib", "constraints.txt"]
+BOOK_RESTS_ON = [*RESULTS_REST_ON, "_config.yml", "_toc.yml", "book", "exercises", "benchmarks/results"]
 AT_ONCE = min(4, os.cpu_count() or 1)  # a page that loads torch takes about half a gigabyte
 STRICT = ["--warningiserror", "--nitpick", "--keep-going"]
 
 
-def environment() -> list[str]:
-    """Python and every installed package, with their versions."""
-    return [sys.version, *sorted(f"{package.name} {package.version}" for package in distributions())]
-
-
 def digest(root: Path, names: Iterable[str]) -> str:
-    """A digest of the environment and of all files that are named or lie in folders that are."""
-    total = hashlib.sha256(repr(environment()).encode())
+    """A digest of Python's version and of all files that are named or lie in folders that are."""
+    total = hashlib.sha256(sys.version.encode())
     for name in names:
         for path in sorted([root / name, *(root / name).rglob("*")]):
             if path.is_file() and path.suffix != ".pyc":
@@ -64,7 +59,7 @@ def pages_to_run(root: Path) -> list[Path]:
 def run_pages(root: Path) -> None:
     """Put the results of all pages that lack them into the cache; what fails is left for Sphinx to report."""
     folder, stamp = root / "_build" / ".jupyter_cache", root / "_build" / "cache.digest"
-    now = digest(root, ["mha_lib"])
+    now = digest(root, RESULTS_REST_ON)
     if read(stamp) != now:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -87,7 +82,7 @@ def run_pages(root: Path) -> None:
 def build(root: Path) -> int:
     """Build what is not there yet; the exit status."""
     html, stamp = root / "_build" / "html", root / "_build" / "book.digest"
-    now = digest(root, SOURCES)
+    now = digest(root, BOOK_RESTS_ON)
     if (html / "index.html").exists() and read(stamp) == now:
         print("The book is up to date.")
         return 0
