@@ -50,7 +50,7 @@ def test_the_exercises_of_a_chapter_lead_to_an_assignment_and_offer_it_for_downl
 def test_cells_that_read_files_are_run_in_every_build(page):
     text = page.read_text("utf-8")
     code = "\n".join(CODE.findall(text))
-    if re.search(r"""["'](exercises|solutions|benchmarks|examples)\b""", code):
+    if re.search(r"""["'](\.\./)*(exercises|solutions|benchmarks|examples)[/"']""", code):
         assert "\nmystnb:\n  execution_mode: force\n" in text
 
 
