@@ -2,7 +2,8 @@
 # make test     the whole test suite
 # make help     all targets
 .DEFAULT_GOAL := help
-.PHONY: help course test lint book exercises kit kill-table examples mutants soak bench check-machine check-browser check-database clean
+.PHONY: help course test lint book book-cold exercises kit kill-table examples mutants soak bench clean
+.PHONY: check-machine check-browser check-database
 SHELL := /bin/bash
 
 PYTHON ?= python3
@@ -46,9 +47,12 @@ course: check-machine $(READY)  ## install, build the book, generate the exercis
 	@echo "The book:      $(CURDIR)/_build/html/index.html"
 	@echo "The feedback:  $(CURDIR)/build/examples/feedback/"
 
-book: $(READY)  ## build the book into _build/html; warnings are errors
-	rm -rf _build/html
-	$(BIN)/jupyter-book build . --all --warningiserror --nitpick --keep-going --quiet
+book: $(READY)  ## build the book into _build/html, run only pages that changed; warnings are errors
+	$(BIN)/python -m book.build
+
+book-cold: $(READY)  ## the same from nothing: run every page
+	rm -rf _build
+	$(BIN)/python -m book.build
 
 exercises: $(READY)  ## generate the notebooks in exercises/ from solutions/
 	$(BIN)/python -m mha_grader.authoring

@@ -1,5 +1,9 @@
 """Every page of the built book, opened in a browser that has no network."""
 
+import posixpath
+from html.parser import HTMLParser
+from urllib.parse import unquote, urlsplit
+
 import pytest
 
 from .conftest import toc_pages
@@ -14,6 +18,53 @@ MATHEMATICS_DONE = (
 def open_page(page, url):
     page.goto(url, wait_until="load")
     page.wait_for_function(MATHEMATICS_DONE)
+
+
+class Page(HTMLParser):
+    """What a page offers to links, where its own lead, and which pictures it shows."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.anchors, self.links, self.pictures = {"", "top"}, [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.anchors.add(found.get("id") or found.get("name") or "")
+        if tag == "img":
+            self.pictures.append(found["src"])
+        self.links += [found[name] for name in ("href", "src") if found.get(name)]
+
+
+@pytest.fixture(scope="module")
+def parsed(book):
+    return {f"{name}.html": Page((book / f"{name}.html").read_text("utf-8")) for name in PAGES}
+
+
+def target(page, link):
+    """The file that a link on a page leads to, from the book's root, and the place in it."""
+    parts = urlsplit(link)
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(page), unquote(parts.path)))
+    return path if parts.path else page, unquote(parts.fragment)
+
+
+def test_every_link_inside_the_book_leads_to_a_file_and_to_a_place_in_it(book, parsed):
+    lost = []
+    for name, page in parsed.items():
+        for link in page.links:
+            if not urlsplit(link).scheme:
+                path, anchor = target(name, link)
+                there = (book / path).is_file() and not path.startswith("..")
+                if not there or (path in parsed and anchor not in parsed[path].anchors):
+                    lost.append((name, link))
+    assert lost == []
+
+
+def test_no_page_is_heavy_beside_what_all_pages_share(book, parsed):
+    for name, page in parsed.items():
+        own = {target(name, picture)[0] for picture in page.pictures if not picture.startswith("data:")}
+        own = {path for path in own if not path.startswith("_static/")}
+        assert sum((book / path).stat().st_size for path in [name, *own]) <= 1_000_000, name
 
 
 def test_every_page_that_was_built_is_opened_here(book):

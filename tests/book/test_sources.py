@@ -42,6 +42,22 @@ def test_a_chapter_has_all_its_parts(page):
 
 
 @pytest.mark.parametrize("page", CHAPTERS, ids=name_of)
+def test_the_exercises_of_a_chapter_lead_to_an_assignment_and_offer_it_for_download(page):
+    exercises = page.read_text("utf-8").split("\n## Exercises\n")[1].split("\n## ")[0]
+    pages = set(re.findall(r"\]\(\.\./(exercises/\w+/\w+\.ipynb)\)", exercises))
+    downloads = set(re.findall(r"\{download\}`[^`<]+<\.\./(exercises/\w+/\w+\.ipynb)>`", exercises))
+    assert pages == downloads != set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_cells_that_read_files_are_run_in_every_build(page):
+    text = page.read_text("utf-8")
+    code = "\n".join(CODE.findall(text))
+    if re.search(r"""["'](\.\./)*(exercises|solutions|benchmarks|examples)[/"']""", code):
+        assert "\nmystnb:\n  execution_mode: force\n" in text
+
+
+@pytest.mark.parametrize("page", CHAPTERS, ids=name_of)
 def test_every_question_has_one_right_answer_and_wrong_ones(page):
     questions = re.findall(r"^:{5}\{admonition\}.*?^:{5}$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
     assert questions

@@ -1,0 +1,101 @@
+"""Build the book into `_build/html`; run only the pages that must be run.
+
+    python -m book.build
+
+* If nothing has changed since the last good build, nothing is done.
+* Otherwise every page is written anew, because each shows the titles of others; but cells are run only on pages
+  whose results are not in `_build/.jupyter_cache`. That cache knows a result by the page's cells; what else decides
+  results (`mha_lib`, Python, the pinned packages) empties it.
+* A page whose cells read other files of the repository says `execution_mode: force` in its head: it is run in
+  every build.
+* The other pages run several at a time, before Sphinx starts, which would take one after the other.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from multiprocessing import Pool
+from pathlib import Path
+
+import yaml
+from jupyter_cache import get_cache
+from jupyter_cache.executors.basic import ExecutionWorkerLocalMProc, ProcessData
+from myst_nb.core.read import is_myst_markdown_notebook
+
+RESULTS_REST_ON = ["mha_lib", "constraints.txt"]
+BOOK_RESTS_ON = [*RESULTS_REST_ON, "_config.yml", "_toc.yml", "book", "exercises", "benchmarks/results"]
+AT_ONCE = min(4, os.cpu_count() or 1)  # a page that loads torch takes about half a gigabyte
+STRICT = ["--warningiserror", "--nitpick", "--keep-going"]
+
+
+def digest(root: Path, names: Iterable[str]) -> str:
+    """A digest of Python's version and of all files that are named or lie in folders that are."""
+    total = hashlib.sha256(sys.version.encode())
+    for name in names:
+        for path in sorted([root / name, *(root / name).rglob("*")]):
+            if path.is_file() and path.suffix != ".pyc":
+                total.update(repr((path.relative_to(root).as_posix(), path.read_bytes())).encode())
+    return total.hexdigest()
+
+
+def read(path: Path) -> str:
+    """What stands in a small file; nothing if there is none."""
+    return path.read_text("utf-8") if path.exists() else ""
+
+
+def pages_to_run(root: Path) -> list[Path]:
+    """The pages with cells whose results may be remembered."""
+    pages = {page: read(page) for page in sorted(root.glob("book/*.md"))}
+    return [
+        page
+        for page, text in pages.items()
+        if is_myst_markdown_notebook(text) and "execution_mode: force" not in text
+    ]
+
+
+def run_pages(root: Path) -> None:
+    """Put the results of all pages that lack them into the cache; what fails is left for Sphinx to report."""
+    folder, stamp = root / "_build" / ".jupyter_cache", root / "_build" / "cache.digest"
+    now = digest(root, RESULTS_REST_ON)
+    if read(stamp) != now:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        stamp.write_text(now)
+    cache = get_cache(folder)
+    pages = pages_to_run(root)
+    for page in pages:
+        cache.add_nb_to_project(str(page), read_data={"name": "myst_nb_md", "type": "plugin"})
+    timeout = yaml.safe_load(read(root / "_config.yml"))["execute"]["timeout"]
+    work = [
+        ProcessData(record.pk, record.uri, cache, timeout, False)
+        for record in cache.list_unexecuted(filter_uris=[str(page) for page in pages])
+    ]
+    if work:
+        print("running", *(Path(task.uri).stem for task in work), flush=True)
+        with Pool(AT_ONCE) as pool:
+            pool.map(ExecutionWorkerLocalMProc(), work, chunksize=1)
+
+
+def build(root: Path) -> int:
+    """Build what is not there yet; the exit status."""
+    html, stamp = root / "_build" / "html", root / "_build" / "book.digest"
+    now = digest(root, BOOK_RESTS_ON)
+    if (html / "index.html").exists() and read(stamp) == now:
+        print("The book is up to date.")
+        return 0
+    os.environ["OMP_NUM_THREADS"] = "1"  # pages run side by side, and sums come out alike on every machine
+    run_pages(root)
+    stamp.unlink(missing_ok=True)
+    shutil.rmtree(html, ignore_errors=True)  # else pages that are gone would stay
+    command = [str(Path(sys.executable).with_name("jupyter-book")), "build", str(root), "--all", "--quiet"]
+    status = subprocess.run([*command, *STRICT], check=False).returncode
+    if status == 0:
+        stamp.write_text(now)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(build(Path(__file__).resolve().parents[1]))

@@ -1,0 +1,132 @@
+"""`make book` does what is needed and no more: tried on a book of two pages."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = """---
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+# The page {name}
+
+Some prose.
+
+```{{code-cell}} ipython3
+from mha_lib import VALUE
+
+with open("../ran.txt", "a") as file:
+    file.write("{name}")
+print("the value is", VALUE)
+```
+"""
+
+
+def build(root):
+    """(status, what was said, names of the pages whose cells were run)"""
+    (root / "ran.txt").unlink(missing_ok=True)
+    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(root), "HOME": str(root)}
+    command = [sys.executable, "-m", "book.build"]
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    ran = (root / "ran.txt").read_text() if (root / "ran.txt").exists() else ""
+    return done.returncode, done.stdout + done.stderr, sorted(ran)
+
+
+def edit(path, old, new):
+    text = path.read_text("utf-8")
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new), "utf-8")
+
+
+def shown(root, name):
+    return (root / "_build" / "html" / "book" / f"{name}.html").read_text("utf-8")
+
+
+def files(root):
+    html = root / "_build" / "html"
+    return {path.relative_to(html): path.read_bytes() for path in html.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    root = tmp_path_factory.mktemp("books") / "book"
+    ours = shutil.ignore_patterns("*.md", "__pycache__")
+    shutil.copytree(ROOT / "book", root / "book", ignore=ours)
+    for name in ("_config.yml", "constraints.txt"):
+        shutil.copyfile(ROOT / name, root / name)
+    (root / "mha_lib").mkdir()
+    (root / "mha_lib" / "__init__.py").write_text("VALUE = 1\n")
+    (root / "_toc.yml").write_text("format: jb-book\nroot: book/a\nchapters:\n- file: book/b\n")
+    for name in "ab":
+        (root / "book" / f"{name}.md").write_text(PAGE.format(name=name))
+    status, said, ran = build(root)
+    assert status == 0, said
+    assert ran == ["a", "b"]
+    assert "the value is 1" in shown(root, "b")
+    return root
+
+
+@pytest.fixture
+def root(built, tmp_path):
+    return shutil.copytree(built, tmp_path / "book", symlinks=True)
+
+
+def test_nothing_is_done_if_nothing_has_changed(root):
+    before = files(root)
+    status, said, ran = build(root)
+    assert (status, ran) == (0, [])
+    assert "up to date" in said
+    assert files(root) == before
+
+
+def test_only_changed_cells_run_and_the_book_is_the_same_as_one_from_nothing(root):
+    edit(root / "book" / "a.md", 'print("the value', 'print("now the value')
+    edit(root / "book" / "b.md", "# The page b", "# A new title")
+    edit(
+        root / "book" / "_static" / "course.css", (root / "book/_static/course.css").read_text(), "/* new */"
+    )
+    status, said, ran = build(root)
+    assert (status, ran) == (0, ["a"]), said
+    assert "now the value is 1" in shown(root, "a")
+    assert "A new title" in shown(root, "a")  # in the navigation
+    assert (root / "_build/html/_static/course.css").read_text() == "/* new */"
+    warm = files(root)
+    shutil.rmtree(root / "_build")
+    assert build(root)[::2] == (0, ["a", "b"])
+    assert files(root) == warm
+
+
+def test_all_pages_run_if_the_library_has_changed_and_pages_that_are_gone_do_not_stay(root):
+    edit(root / "mha_lib" / "__init__.py", "1", "2")
+    (root / "book" / "b.md").rename(root / "book" / "c.md")
+    edit(root / "_toc.yml", "book/b", "book/c")
+    status, said, ran = build(root)
+    assert (status, ran) == (0, ["a", "b"]), said
+    assert "the value is 2" in shown(root, "a")
+    assert "the value is 2" in shown(root, "c")
+    assert not (root / "_build/html/book/b.html").exists()
+
+
+def test_a_page_that_reads_other_files_runs_in_every_build(root):
+    edit(root / "book" / "b.md", "  name: python3\n", "  name: python3\nmystnb:\n  execution_mode: force\n")
+    edit(root / "book" / "a.md", "Some prose.", "Other prose.")
+    assert build(root)[::2] == (0, ["b"])
+    assert "Other prose." in shown(root, "a")
+
+
+def test_a_book_with_a_failing_page_fails_again(root):
+    edit(root / "mha_lib" / "__init__.py", "VALUE", "VALEU")
+    for _ in range(2):
+        status, said, ran = build(root)
+        assert (status, ran) == (1, [])
+        assert "cannot import name 'VALUE'" in said

@@ -1,0 +1,76 @@
+"""Everything that the course promises to teach is somewhere in the built book.
+
+Each topic names the sections that teach it, by the labels that links point to. A = what is taught, B = wrong ideas
+that are met with a run, C = experiments.
+"""
+
+import re
+
+import pytest
+
+TOPICS = {
+    "A1 scaled dot-product attention: formula, shapes, numbers by hand": "one-head-formula one-head-by-hand"
+    " one-head-qkv",
+    "A2 one head has one set of weights for each query": "one-head-cannot limit-one-mixture limit-law",
+    "A3 who is 'it'? Real heads on a famous sentence": "real-heads",
+    "A4 width of a head, and widths that cannot be": "several-heads-width several-heads-split"
+    " several-heads-calculator",
+    "A5 each head by itself, in a loop": "several-heads-loop",
+    "A6 heads side by side again": "several-heads-combine",
+    "A7 the output projection and why it is needed": "several-heads-w-o",
+    "A8 the whole formula, from one text or two": "several-heads-layer several-heads-cross",
+    "A9 every shape from input to output": "several-heads-shapes",
+    "A10 the number of parameters": "several-heads-parameters",
+    "A11 work and memory": "several-heads-flops several-heads-memory",
+    "A12 many narrow heads or few wide ones": "how-many-heads",
+    "A13 heads of published models": "several-heads-models",
+    "A14 where more heads stop helping": "how-many-heads",
+    "A15 what heads specialise in, measured": "real-heads",
+    "A16 why heads differ at all": "why-heads-differ",
+    "A17 heads that can go": "pruning",
+    "A18 heads that share keys and values": "efficient-heads",
+    "A19 all heads in one product": "batched-loop-to-product batched-strides batched-qkv",
+    "A20 what batching saves": "batched-counts",
+    "A21 the block around the heads": "transformer-block",
+    "A22 layers on top of each other": "transformer-block",
+    "A23 pictures of several heads, labelled as pictures": "several-heads-can limit-read-out",
+    "A24 strengths and weaknesses": "follow-up-questions",
+    "A25 four questions that readers ask": "follow-up-questions",
+    "A26 why scores are divided by the root of the width": "one-head-scale",
+    "B1 a head sees a slice of the embedding": "several-heads-all-features misconceptions",
+    "B2 narrow heads must specialise": "why-heads-differ misconceptions",
+    "B3 several heads have more parameters": "several-heads-parameters misconceptions",
+    "B4 memory and time do not depend on the heads": "several-heads-memory kernels-memory misconceptions",
+    "B5 the root of d_model divides too little": "one-head-scale several-heads-scale misconceptions",
+    "B6 heads must never be summed": "several-heads-sum misconceptions",
+    "B7 the output projection gives heads votes": "several-heads-not-votes misconceptions",
+    "B8 one head learns one relation": "limit-read-out limit-ways misconceptions",
+    "B9 heads of width one are useless": "how-many-heads misconceptions",
+    "B10 layer and head number tell what a head does": "real-heads misconceptions",
+    "B11 nothing is gained beyond so many heads": "how-many-heads misconceptions",
+    "B12 the embedding is split, then projected": "several-heads-all-features misconceptions",
+    "C1 the limit of one head, as a law": "limit-task limit-law limit-proof limit-tokens",
+    "C2 heads at equal width": "how-many-heads",
+    "C3 the heads of a trained model": "real-heads",
+    "C4 the trained model with heads removed": "pruning",
+    "C5 mistakes that run": "pitfalls",
+    "C6 what takes two layers": "induction-heads",
+}
+
+
+@pytest.fixture(scope="module")
+def anchors(book):
+    """Every id on a page that was written for the book."""
+    pages = [path.read_text("utf-8") for path in book.glob("book/*.html")]
+    return {anchor for page in pages for anchor in re.findall(r'\bid="([^"]+)"', page)}
+
+
+def test_no_topic_is_forgotten():
+    numbers = [topic.split()[0] for topic in TOPICS]
+    last = {"A": 26, "B": 12, "C": 6}
+    assert numbers == [f"{kind}{number}" for kind in last for number in range(1, last[kind] + 1)]
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_a_topic_is_taught_where_the_table_says(anchors, topic):
+    assert [label for label in TOPICS[topic].split() if label not in anchors] == []

@@ -1,0 +1,17 @@
+"""What the book's own Sphinx extensions do."""
+
+from nbformat.v4 import new_output
+
+from book._ext.whole_lines import join_streams
+
+
+def test_pieces_of_a_line_are_joined_as_they_were_printed():
+    pieces = ["no scale:", " True\n", "\n", "two", " lines", "\n"]
+    outputs = [new_output("stream", name="stdout", text=text) for text in pieces]
+    figure = new_output("display_data", {"image/png": "…"})
+    warning = new_output("stream", name="stderr", text="careful")
+    joined = join_streams([outputs[0], figure, *outputs[1:3], warning, *outputs[3:]])
+    assert [output.output_type for output in joined] == ["stream", "display_data", "stream"]
+    assert joined[0].text == "no scale: True\n\ntwo lines\n"
+    assert (joined[2].name, joined[2].text) == ("stderr", "careful\n")
+    assert outputs[0].text == "no scale:"  # what was given is left alone
