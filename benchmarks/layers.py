@@ -429,9 +429,8 @@ def main() -> None:
         for result in compared
         if "nn.MultiheadAttention" in result["contestants"]
     ]
-    print(
-        f"fused against nn.MultiheadAttention: geometric mean {geometric_mean(against):.3f}, worst {max(against):.3f}"
-    )
+    mean, worst = geometric_mean(against), max(against)
+    print(f"fused against nn.MultiheadAttention: geometric mean {mean:.3f}, worst {worst:.3f}")
     counted, peaks = launches(), memory((1024, 2048, 4096))
     print("\noperations started:", *counted, sep="\n  ")
     print("\npeak memory in MiB:", *peaks, sep="\n  ")
