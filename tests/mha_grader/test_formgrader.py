@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -20,7 +21,6 @@ from .small_course import NAME, hand_in, make
 pytestmark = pytest.mark.filterwarnings("ignore")  # nbgrader's own
 
 SERVER = "import sys; from jupyter_server.serverapp import main; sys.exit(main())"
-OWN = ("http://127.0.0.1:", "file:")
 ATTACK = '<script>window.pwned = 1</script><img src=x onerror="window.pwned = 2">'
 WRONG = f"def double(x):\n    # {ATTACK}\n    class Odd(Exception): pass\n    raise Odd('''{ATTACK}''')\n"
 
