@@ -2,8 +2,8 @@
 # make test     the whole test suite
 # make help     all targets
 .DEFAULT_GOAL := help
-.PHONY: help course test lint book book-cold exercises kit kill-table examples mutants soak bench clean
-.PHONY: check-machine check-browser check-database
+.PHONY: help course test lint book book-cold exercises kit kill-table plain-nbgrader examples mutants
+.PHONY: soak bench clean check-machine check-browser check-database
 SHELL := /bin/bash
 
 PYTHON ?= python3
@@ -59,6 +59,9 @@ exercises: $(READY)  ## generate the notebooks in exercises/ from solutions/
 
 kill-table: exercises  ## write what the hidden tests catch as a page of the book
 	$(BIN)/python -m mha_grader.kill_table
+
+plain-nbgrader: exercises  ## write what plain nbgrader gives the example hand-ins as a page of the book
+	$(BIN)/python -m tests.mha_grader.plain_nbgrader
 
 kit: exercises  ## make the students' kit in build/
 	$(BIN)/python -m mha_grader.kit

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -76,9 +77,7 @@ def page(address):
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
         page = browser.new_context().new_page()
-        page.route(
-            "**", lambda route: route.continue_() if "127.0.0.1" in route.request.url else route.abort()
-        )
+        page.route(re.compile(r"^https?://(?!127\.0\.0\.1)"), lambda route: route.abort())
         yield page
         browser.close()
 
