@@ -300,8 +300,8 @@ can be told what it is; what a link points at was not handed in. *No score* mean
 error for this hand-in, so that the gradebook holds no score of the tests for it. The remark is on nbgrader's run,
 the status is the one that `mha-grade` records.
 
-nbgrader gives the deserved score to {right} of these {count} hand-ins, another one to {other}, and none to {none};
-`mha-grade` gives the deserved score to {ours}.
+nbgrader gives the deserved score to {right} of these {count} hand-ins, another one to {other}, and none to {none},
+of which {nothing} deserve nothing; `mha-grade` gives the deserved score to {ours}.
 """
 
 
@@ -316,6 +316,7 @@ def page(parts: dict[str, list[Row]]) -> str:
         right=sum(row.plain is not None and same(row.plain, row.deserved) for row in every),
         other=sum(row.plain is not None and not same(row.plain, row.deserved) for row in every),
         none=sum(row.plain is None for row in every),
+        nothing=sum(row.plain is None and row.deserved == 0 for row in every),
         ours=sum(same(row.ours, row.deserved) for row in every),
     )
     lines = [text]
@@ -343,14 +344,12 @@ def same(one: float, other: float) -> bool:
 def main() -> None:
     """Write the page."""
     warnings.simplefilter("ignore")
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "a").mkdir()
-        (Path(folder) / "b").mkdir()
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
         parts = {
-            "Malformed": malformed(Path(folder) / "b"),
-            "Right, wrong, malformed and hostile examples": examples(Path(folder) / "a"),
+            f"Examples for `{EXAMPLES}`": examples(Path(one)),
+            "Malformed hand-ins for an assignment of two functions": malformed(Path(other)),
         }
-    PAGE.write_text(page(dict(reversed(parts.items()))), "utf-8")
+    PAGE.write_text(page(parts), "utf-8")
 
 
 if __name__ == "__main__":
