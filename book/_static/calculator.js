@@ -56,7 +56,7 @@
     try {
       found = costs();
       message = `Each head is ${found["d-k"]} wide. There are ${found.parameters.split(" ")[0]} parameters. `
-        + `Scores and mixing are ${found.share} % of the operations.`;
+        + `Scores and mixing are ${found.share} % of the FLOPs.`;
     } catch (error) {
       if (!error.fault) throw error;
       ({ fault, text: message } = error);
