@@ -318,6 +318,68 @@ def twin_hits(sentences: Sequence[Labelled], maps: Sequence[np.ndarray]) -> np.n
     return np.array(pairs)
 
 
+def marked_nouns(sentences: Sequence[Labelled]) -> list[list[int]]:
+    """The nouns of each sentence, as far as they are marked: the words to which a link leads, there or in its twin.
+
+    >>> from mha_lib.labelled_links import load_links
+    >>> first = load_links()[0]
+    >>> [first.words[i] for i in marked_nouns(load_links())[0]]
+    ['animal', 'street']
+    """
+    by_block: dict[int, set[int]] = {}
+    for sentence in sentences:
+        ends = {end for links in sentence.links.values() for _, end in links}
+        by_block.setdefault(sentence.block, set()).update(ends)
+    return [sorted(by_block[sentence.block]) for sentence in sentences]
+
+
+def noun_rules(sentences: Sequence[Labelled], relation: str) -> np.ndarray:
+    """How far three rules get that know which words are nouns, and nothing else.
+
+    The nouns are those of `marked_nouns`. It helps the rules that nouns without a link are not among them.
+
+    Args:
+        sentences: the labelled sentences.
+        relation: one of `mha_lib.labelled_links.RELATIONS`; asked from the first word of each link.
+
+    Returns:
+        Booleans `(q, 3)`, in the order of `collect`: is it right to take the first noun of the sentence, the last
+        noun before the word that asks, the first noun behind it? Where there is none, the rule is wrong.
+    """
+    rows = []
+    for sentence, nouns in zip(sentences, marked_nouns(sentences), strict=True):
+        right: dict[int, set[int]] = {}
+        for start, end in sentence.links[relation]:
+            right.setdefault(start, set()).add(end)
+        for query, targets in right.items():
+            before = [noun for noun in nouns if noun < query]
+            behind = [noun for noun in nouns if noun > query]
+            answers = (nouns[:1], before[-1:], behind[:1])
+            rows.append([set(answer) <= targets and answer != [] for answer in answers])
+    return np.array(rows)
+
+
+def to_next_noun(sentences: Sequence[Labelled], maps: Sequence[np.ndarray]) -> np.ndarray:
+    """How often words of which nothing is marked look most at the next noun.
+
+    Args:
+        sentences: the labelled sentences.
+        maps: for each sentence the weights between its words, `(heads, w, w)`.
+
+    Returns:
+        Array `(heads,)`: the share of the words that are no end of a link, and have a marked noun behind them,
+        whose largest weight goes to the first such noun.
+    """
+    hits = []
+    for sentence, nouns, weights in zip(sentences, marked_nouns(sentences), maps, strict=True):
+        starts = {start for links in sentence.links.values() for start, _ in links}
+        for query in range(len(sentence.words)):
+            behind = [noun for noun in nouns if noun > query]
+            if behind and query not in starts and query not in nouns:
+                hits.append(most_looked_at(weights, query) == behind[0])
+    return np.mean(hits, axis=0)
+
+
 def halves(block: np.ndarray) -> np.ndarray:
     """Which of two halves each question is in, `(q,)`: every second block, so that twins stay together."""
     return block % 2

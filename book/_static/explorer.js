@@ -72,7 +72,8 @@
         button.lastChild.textContent = number(weights[place]);
       });
       const order = tokens.map((_, place) => place).sort((a, b) => weights[b] - weights[a]);
-      const most = order.slice(0, 3).map((place) => `${tokens[place]} (${number(weights[place])})`);
+      const seen = order.slice(0, 3).filter((place) => weights[place] > 0);
+      const most = seen.map((place) => `${tokens[place]} (${number(weights[place])})`);
       words.textContent = `“${tokens[query]}” looks most at ${most.join(", ")}.`;
       caption.textContent =
         `Weights of the query “${tokens[query]}”, token ${query + 1}, in layer ${+layer.value + 1}, head ${+head.value + 1}`;

@@ -257,6 +257,37 @@ def test_two_real_heads_beat_every_rule_and_no_other_does(verdicts):
     assert all(verdicts[ask].gain_interval[0] > 0.1 for ask in clear)
 
 
+def test_rules_that_know_nouns_on_a_sentence_worked_by_hand():
+    words = ["she", "saw", "the", "small", "dog", "near", "his", "house"]
+    links = {"pronoun": [(6, 4)], "verb": [], "adjective": [(3, 4)], "preposition": [(5, 7)]}
+    sentence = Labelled(" ".join(words), words, 0, links)
+    assert hs.marked_nouns([sentence]) == [[4, 7]]
+    assert hs.noun_rules([sentence], "pronoun").tolist() == [[True, True, False]]
+    assert hs.noun_rules([sentence], "adjective").tolist() == [[True, False, True]]
+    assert hs.noun_rules([sentence], "preposition").tolist() == [[False, False, True]]
+    weights = np.zeros((2, 8, 8))
+    weights[0, [0, 1, 2], [4, 4, 7]] = 1.0  # "the" looks too far
+    weights[1, :, 4] = 1.0
+    np.testing.assert_allclose(hs.to_next_noun([sentence], [weights]), [2 / 3, 1.0])
+
+
+def test_twins_have_the_same_marked_nouns(sentences):
+    nouns = hs.marked_nouns(sentences)
+    for i in range(0, 20, 2):
+        assert nouns[i] == nouns[i + 1]
+        assert len(nouns[i]) >= 2
+
+
+def test_the_pronoun_head_beats_rules_that_know_nouns_and_the_preposition_head_does_not(
+    sentences, verdicts, real
+):
+    pronoun = hs.noun_rules(sentences, "pronoun").mean(axis=0)
+    assert verdicts["pronoun", False].share > pronoun.max() + 0.1
+    behind = hs.noun_rules(sentences, "preposition").mean(axis=0)[2]
+    assert behind > verdicts["preposition", False].share
+    assert hs.to_next_noun(sentences, real)[19] > 0.4  # words that are no prepositions look there too
+
+
 def test_no_real_head_beats_the_neighbour_between_verb_and_subject(verdicts):
     for backwards in (False, True):
         assert verdicts["verb", backwards].gain_interval[1] <= 0
