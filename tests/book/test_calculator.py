@@ -51,9 +51,7 @@ def test_it_agrees_with_the_functions(calculator, d_model, heads, kv_heads, n, n
     assert shown(calculator, "flops") == attention_flops(n, d_model) - 2 * n * saved
     assert shown(calculator, "scores") == heads * n * n * num_bytes
     share = 100 * n / (n + parameters / (2 * d_model))  # of 4 n² d_model in the FLOPs
-    assert (
-        f"Scores and mixing are {share:.0f} % of the FLOPs" in calculator.locator(MESSAGE).inner_text()
-    )
+    assert f"Scores and mixing are {share:.0f} % of the FLOPs" in calculator.locator(MESSAGE).inner_text()
     cache = kv_cache_bytes(1, n, 1, kv_heads, d_model // heads, num_bytes)
     assert shown(calculator, "cache") == cache
 
