@@ -9,10 +9,7 @@ them, without a module around. Every contestant must give the floor's result bef
 
 import argparse
 import math
-import resource
 import statistics
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +23,7 @@ from torch.profiler import ProfilerActivity, profile
 from benchmarks.measure import RESULTS, interleaved, summary, write
 from mha_lib.fused import FusedAttention, KVCache
 from mha_lib.torch_attention import MultiHeadAttention, attention
+from mha_lib.torch_tracing import peak_memory
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -342,31 +340,25 @@ def count_launches(run: Callable[[], Tensor]) -> int:
     return sum(event.count for event in recorded.key_averages() if event.key in computing)
 
 
-def peak_memory(way: str, n: int) -> float:
-    """MiB that a forward pass of one sequence takes at its peak, besides what was there before it."""
-    layer = Peers(Shape(1, n, 512, 8), torch.float32, training=False)
-    run = layer.ours if way == "fused" else lambda: layer.readable(layer.x)
+def peak(run: Callable[[], Tensor]) -> float:
+    """MiB that a call takes at its peak, besides what was there before it."""
     with torch.inference_mode():
-        if DEVICE == "cuda":
-            before = torch.cuda.memory_allocated()
-            torch.cuda.reset_peak_memory_stats()
-            run()
-            return (torch.cuda.max_memory_allocated() - before) / 2**20
-        FusedAttention(512, 8)(torch.randn(1, 16, 512))  # what the first call of all takes
-        before_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         run()
-        return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kib) / 2**10
+        if DEVICE == "cpu":
+            return peak_memory(run) / 2**20
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        run()
+        return (torch.cuda.max_memory_allocated() - before) / 2**20
 
 
 def memory(sizes: tuple[int, ...]) -> list[dict[str, Any]]:
-    """The peak for several lengths, each in a process of its own."""
+    """The peak of one forward pass of one sequence, for several lengths."""
     rows = []
     for n in sizes:
-        row: dict[str, Any] = {"n": n}
-        for way in ("fused", "readable"):
-            command = [sys.executable, "-m", "benchmarks.layers", "--peak", way, str(n)]
-            row[way] = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-        rows.append(row)
+        peers = Peers(Shape(1, n, 512, 8), torch.float32, training=False)
+        ways = {"fused": peers.ours, "readable": lambda peers=peers: peers.readable(peers.x)}
+        rows.append({"n": n, **{way: peak(run) for way, run in ways.items()}})
     return rows
 
 
@@ -404,11 +396,7 @@ def main() -> None:
     parser.add_argument(
         "--results", type=Path, default=RESULTS, metavar="DIR", help="where the JSON file goes"
     )
-    parser.add_argument("--peak", nargs=2, metavar=("WAY", "N"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.peak:
-        print(peak_memory(arguments.peak[0], int(arguments.peak[1])))
-        return
     compared = []
     for shape, dtype, training, compiled in cases(arguments.full):
         compared.append(compare(shape, dtype, training, compiled, arguments.seconds))
@@ -441,9 +429,7 @@ def main() -> None:
         "launches": counted,
         "peak_memory_mib": peaks,
     }
-    print(
-        "\nwritten:", write(arguments.results, f"layers-{DEVICE}{'-full' if arguments.full else ''}", results)
-    )
+    print("\nwritten:", write(arguments.results, f"layers-{DEVICE}", results))
 
 
 if __name__ == "__main__":

@@ -48,9 +48,11 @@ def interleaved(
         repeats[name] = max(1, round(least / measure(run, 1)))
     taken: dict[str, list[float]] = {name: [] for name in contestants}
     end = time.perf_counter() + seconds
-    while len(min(taken.values(), key=len)) < rounds or time.perf_counter() < end:
-        for name, run in contestants.items():
-            taken[name].append(measure(run, repeats[name]))
+    order = list(contestants)
+    while len(taken[order[0]]) < rounds or time.perf_counter() < end:
+        for name in order:
+            taken[name].append(measure(contestants[name], repeats[name]))
+        order = order[1:] + order[:1]  # nobody always comes after the same one
     return taken
 
 
