@@ -9,12 +9,14 @@ import re
 import pytest
 
 TOPICS = {
-    "A1 scaled dot-product attention: formula, shapes, numbers by hand": "one-head-formula one-head-by-hand"
-    " one-head-qkv",
+    "A1 scaled dot-product attention: formula, shapes, numbers by hand": (
+        "one-head-formula one-head-by-hand one-head-qkv"
+    ),
     "A2 one head has one set of weights for each query": "one-head-cannot limit-one-mixture limit-law",
-    "A3 who is 'it'? Real heads on a famous sentence": "real-heads",
-    "A4 width of a head, and widths that cannot be": "several-heads-width several-heads-split"
-    " several-heads-calculator",
+    "A3 who is 'it'? Real heads on a famous sentence": "real-heads-where real-heads-wrong explorer",
+    "A4 width of a head, and widths that cannot be": (
+        "several-heads-width several-heads-split several-heads-calculator"
+    ),
     "A5 each head by itself, in a loop": "several-heads-loop",
     "A6 heads side by side again": "several-heads-combine",
     "A7 the output projection and why it is needed": "several-heads-w-o",
@@ -22,39 +24,49 @@ TOPICS = {
     "A9 every shape from input to output": "several-heads-shapes",
     "A10 the number of parameters": "several-heads-parameters",
     "A11 work and memory": "several-heads-flops several-heads-memory",
-    "A12 many narrow heads or few wide ones": "how-many-heads",
+    "A12 many narrow heads or few wide ones": "many-sweep many-width",
     "A13 heads of published models": "several-heads-models",
-    "A14 where more heads stop helping": "how-many-heads",
-    "A15 what heads specialise in, measured": "real-heads",
-    "A16 why heads differ at all": "why-heads-differ",
-    "A17 heads that can go": "pruning",
-    "A18 heads that share keys and values": "efficient-heads",
+    "A14 where more heads stop helping": "many-published tab-vaswani",
+    "A15 what heads specialise in, measured": (
+        "real-heads-offsets real-heads-delimiters real-heads-repetition real-heads-links real-heads-far"
+    ),
+    "A16 why heads differ at all": "differ-symmetry differ-equal differ-perturbation",
+    "A17 heads that can go": "pruning-importance pruning-curve pruning-published efficient-heads-taking-out",
+    "A18 heads that share keys and values": (
+        "efficient-heads-sharing efficient-heads-bytes efficient-heads-quality pruning-pooling"
+    ),
     "A19 all heads in one product": "batched-loop-to-product batched-strides batched-qkv",
     "A20 what batching saves": "batched-counts",
-    "A21 the block around the heads": "transformer-block",
-    "A22 layers on top of each other": "transformer-block",
+    "A21 the block around the heads": (
+        "transformer-block-halves transformer-block-forms transformer-block-gradients"
+    ),
+    "A22 layers on top of each other": "transformer-block-depth",
     "A23 pictures of several heads, labelled as pictures": "several-heads-can limit-read-out",
-    "A24 strengths and weaknesses": "follow-up-questions",
-    "A25 four questions that readers ask": "follow-up-questions",
+    "A24 strengths and weaknesses": "follow-up-advantages follow-up-open",
+    "A25 four questions that readers ask": (
+        "follow-up-more-heads follow-up-pruning follow-up-grouped follow-up-gpu"
+    ),
     "A26 why scores are divided by the root of the width": "one-head-scale",
-    "B1 a head sees a slice of the embedding": "several-heads-all-features misconceptions",
-    "B2 narrow heads must specialise": "why-heads-differ misconceptions",
-    "B3 several heads have more parameters": "several-heads-parameters misconceptions",
-    "B4 memory and time do not depend on the heads": "several-heads-memory kernels-memory misconceptions",
-    "B5 the root of d_model divides too little": "one-head-scale several-heads-scale misconceptions",
-    "B6 heads must never be summed": "several-heads-sum misconceptions",
-    "B7 the output projection gives heads votes": "several-heads-not-votes misconceptions",
-    "B8 one head learns one relation": "limit-read-out limit-ways misconceptions",
-    "B9 heads of width one are useless": "how-many-heads misconceptions",
-    "B10 layer and head number tell what a head does": "real-heads misconceptions",
-    "B11 nothing is gained beyond so many heads": "how-many-heads misconceptions",
-    "B12 the embedding is split, then projected": "several-heads-all-features misconceptions",
+    "B1 a head sees a slice of the embedding": "several-heads-all-features misconception-slices",
+    "B2 narrow heads must specialise": "differ-equal misconception-forced",
+    "B3 several heads have more parameters": "several-heads-parameters misconception-parameters",
+    "B4 memory and time do not depend on the heads": "several-heads-memory kernels-memory misconception-cost",
+    "B5 the root of d_model divides too little": (
+        "one-head-scale several-heads-scale misconception-under-scaling"
+    ),
+    "B6 heads must never be summed": "several-heads-sum misconception-sum",
+    "B7 the output projection gives heads votes": "several-heads-not-votes misconception-weighing",
+    "B8 one head learns one relation": "limit-read-out limit-ways misconception-one-relation",
+    "B9 heads of width one are useless": "many-width misconception-zone",
+    "B10 layer and head number tell what a head does": "real-heads-wrong misconception-tables",
+    "B11 nothing is gained beyond so many heads": "many-published misconception-more-heads",
+    "B12 the embedding is split, then projected": "several-heads-all-features misconception-subspaces",
     "C1 the limit of one head, as a law": "limit-task limit-law limit-proof limit-tokens",
-    "C2 heads at equal width": "how-many-heads",
-    "C3 the heads of a trained model": "real-heads",
-    "C4 the trained model with heads removed": "pruning",
-    "C5 mistakes that run": "pitfalls",
-    "C6 what takes two layers": "induction-heads",
+    "C2 heads at equal width": "many-sweep many-bottleneck",
+    "C3 the heads of a trained model": "real-heads-where real-heads-links real-heads-sceptic",
+    "C4 the trained model with heads removed": "pruning-task pruning-curve pruning-removal",
+    "C5 mistakes that run": "pitfalls-survivors pitfalls-loss pitfalls-by-slug",
+    "C6 what takes two layers": "induction-depth induction-circuit induction-ablation",
 }
 
 
