@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -10,6 +11,7 @@ from typing import Any, TypeVar
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+ATTEMPTS = 3  # to start a cluster
 FEW = 3  # for fewer tasks than this a cluster's start costs more than it saves
 
 
@@ -40,20 +42,28 @@ def run_all(
         for index, task in enumerate(tasks):
             yield index, _attempt(function, task)
         return
-    from distributed import Client, LocalCluster, as_completed
+    from distributed import Client, as_completed
 
     if scheduler is not None:
         with Client(scheduler) as client:
             yield from _on(client, as_completed, function, tasks)
         return
-    with (
-        LocalCluster(
-            n_workers=workers, threads_per_worker=1, dashboard_address=":0", silence_logs=40
-        ) as cluster,
-        Client(cluster) as client,
-    ):
+    with _local_cluster(workers) as cluster, Client(cluster) as client:
         alone = functools.partial(_on_own_processor, function, sorted(os.sched_getaffinity(0)))
         yield from _on(client, as_completed, alone, tasks)
+
+
+def _local_cluster(workers: int) -> Any:
+    """A cluster on this machine; a worker that dies while it starts is no reason to give up at once."""
+    from distributed import LocalCluster
+
+    start = functools.partial(
+        LocalCluster, n_workers=workers, threads_per_worker=1, dashboard_address=":0", silence_logs=40
+    )
+    for _ in range(ATTEMPTS - 1):
+        with contextlib.suppress(RuntimeError):
+            return start()
+    return start()
 
 
 def _on(
@@ -62,8 +72,11 @@ def _on(
     futures = client.map(function, tasks, pure=False)
     places = {future.key: index for index, future in enumerate(futures)}
     for future in as_completed(futures):
-        failed = future.status != "finished"
-        yield places[future.key], Failed(future.exception()) if failed else future.result()
+        try:
+            result: Result | Failed = future.result()  # computed again if the worker that had it is gone
+        except Exception as error:
+            result = Failed(error)
+        yield places[future.key], result
         future.release()
 
 

@@ -10,29 +10,16 @@ from pathlib import Path
 
 import pytest
 import yaml
-from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).parents[2]
 HTML = ROOT / "_build" / "html"
 SHELF = "courses/attention"
-CHROMIUM = "/usr/bin/chromium"
-FLAGS = [
-    "--no-sandbox",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-    "--disable-quic",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # no other host can even be looked up
-]
 
 
 def toc_pages():
     """Every page that `_toc.yml` lists, without suffix, in reading order."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text("utf-8"))
-    chapters = [chapter for part in toc["parts"] for chapter in part["chapters"]]
-    pages = [page for chapter in chapters for page in (chapter, *chapter.get("sections", ()))]
-    return [toc["root"], *(page["file"] for page in pages)]
+    return [toc["root"], *(page["file"] for part in toc["parts"] for page in part["chapters"])]
 
 
 @pytest.fixture(scope="session")
@@ -45,14 +32,6 @@ def book():
         build = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         assert build.returncode == 0, build.stdout[-4000:] + build.stderr[-4000:]
     return HTML
-
-
-@pytest.fixture(scope="session")
-def chromium():
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

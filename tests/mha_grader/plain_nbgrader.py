@@ -6,6 +6,7 @@ hand-ins run in a sandbox without a network, with a copy of a course as the only
 """
 
 import contextlib
+import inspect
 import json
 import multiprocessing
 import os
@@ -23,7 +24,7 @@ from pathlib import Path
 from examples import handins
 from examples.grade import make_course
 from mha_grader import assignment as assignments
-from mha_grader import cli, grading, rebuild, store
+from mha_grader import cli, grading, rebuild, store, testing
 from tests.mha_grader import small_course, test_malformed
 
 ROOT = Path(__file__).parents[2]
@@ -51,6 +52,10 @@ PRELUDE = '''\
 import copy, types
 import numpy as np
 import numpy.testing
+from collections.abc import Mapping
+from typing import Any
+
+Mismatch, _describe = AssertionError, repr
 
 class Watched:
     """A function that remembers which of its arguments it changed."""
@@ -86,6 +91,8 @@ def part(points, needs=(), example=None):
         earned += points
     return run
 
+{helpers}
+
 reference = {{}}
 exec({reference!r}, reference)
 reference = types.SimpleNamespace(**reference)
@@ -97,11 +104,18 @@ elif isinstance({item}, dict):  # NumPy's numbers are numbers
 '''
 
 
+HELPERS = (  # of hidden tests, taken over as they are
+    testing.expect_answer, testing.number_of, testing.mask_of, testing.output_of, testing.pair_of,
+    testing.random_mask, testing.scalar_qkv, testing.decided_qkv, testing.undecided_qkv,
+)  # fmt: skip
+
+
 def in_the_kernel(assignment: assignments.Assignment, item: str) -> str:
     """The hidden test of an item as a cell that runs behind the student's code and shows the points."""
     trusted = [cell.source for cell in assignment.cells if cell.kind in ("given", "solution")]
     reference = re.sub("### (BEGIN|END) SOLUTION", "#", "\n".join(trusted))
-    prelude = PRELUDE.format(reference=reference, item=item)
+    helpers = "\n".join(map(inspect.getsource, HELPERS))
+    prelude = PRELUDE.format(reference=reference, item=item, helpers=helpers)
     hidden = assignment.cell("test", item).hidden.strip("\n")
     return f"{assignments.HIDDEN_BEGIN}\n{prelude}\n{hidden}\n\nearned\n{assignments.HIDDEN_END}"
 
@@ -127,7 +141,8 @@ def sandboxed(course: Path, name: str, students: list[str]) -> dict[str, dict]:
         "bwrap", "--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534", "--die-with-parent",
         "--new-session", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
         "--size", str(2**28), "--tmpfs", "/tmp", "--bind", str(course), "/tmp/course", "--chdir", "/tmp/course",
-        "--ro-bind", str(ROOT), "/tmp/project", "--clearenv", "--setenv", "PATH", os.environ["PATH"],
+        "--ro-bind", str(ROOT), "/tmp/project", "--ro-bind", sys.prefix, sys.prefix,
+        "--clearenv", "--setenv", "PATH", os.environ["PATH"],
         "--setenv", "HOME", "/tmp", "--setenv", "PYTHONPATH", "/tmp/project",
         sys.executable, "-m", "tests.mha_grader.plain_nbgrader", name, *students,
     ]  # fmt: skip

@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 from pathlib import Path
 
 import psutil
@@ -33,13 +34,10 @@ class Server:
     def __init__(self, folder: Path):
         """Make the data; root may not, so there it is done as another user."""
         self.folder, self.user = folder, []
-        folder.mkdir()
         if os.geteuid() == 0:
             nobody = 65534
             self.user = ["setpriv", f"--reuid={nobody}", f"--regid={nobody}", "--clear-groups"]
             os.chown(folder, nobody, nobody)
-            for above in folder.parents[:3]:
-                above.chmod(above.stat().st_mode | 0o055)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -67,12 +65,13 @@ class Server:
 
 
 @pytest.fixture
-def server(tmp_path):
-    server = Server(tmp_path / "postgres")
-    server.start()
-    yield server
-    with contextlib.suppress(psutil.NoSuchProcess):
-        server.kill()
+def server():
+    with tempfile.TemporaryDirectory() as folder:  # pytest's own folders let no other user in
+        server = Server(Path(folder))
+        server.start()
+        yield server
+        with contextlib.suppress(psutil.NoSuchProcess):
+            server.kill()
 
 
 def entered(server):
