@@ -112,7 +112,7 @@ def attention(Q, K, V, mask=None):
         weights = weights * mask
     return weights @ V, weights
 """
-FIRST_TRY = "def attention(Q, K, V, mask=None):\n    return Q @ K.T  # TODO\n"
+FIRST_TRY = "def attention(Q, K, V, mask=None):\n    return Q @ K.T\n"
 ENDLESS = "def padding_mask(lengths, max_len):\n    while True:\n        lengths = lengths + 0\n"
 CATCHES_ALL = """\
 while True:

@@ -77,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     student = argparse.ArgumentParser(add_help=False, parents=[assignment])
     student.add_argument("--student", metavar="ID", help="only this student")
 
-    _add_collect(commands)
+    _add_collect(commands, assignment)
     grade = commands.add_parser(
         "grade",
         parents=[student],
@@ -139,15 +139,15 @@ for the other. For all others the student's id is taken as Moodle's ID number an
     )
     table.set_defaults(run=_export)
 
-    _add_report(commands)
+    _add_report(commands, assignment)
     log = commands.add_parser(
         "log",
+        parents=[assignment],
         help="tell an instructor all that is known about one hand-in",
         description="Print what was found in one hand-in: its status, notes, every part's verdict, lines that a "
         "person should look at, scores that people changed, and what happened in the sandbox. For an appeal run "
         "`mha-grade grade ASSIGNMENT --student ID --force` before.",
     )
-    log.add_argument("assignment", metavar="ASSIGNMENT", help="its name, for instance single_head")
     log.add_argument("student", metavar="ID", help="the student")
     log.set_defaults(run=_log)
 
@@ -179,9 +179,10 @@ def _load(course: Path, name: str, version: str) -> assignments.Assignment:
 # --- collect ----------------------------------------------------------------------------------------------
 
 
-def _add_collect(commands: Any) -> None:
+def _add_collect(commands: Any, assignment: argparse.ArgumentParser) -> None:
     archive = commands.add_parser(
         "collect",
+        parents=[assignment],
         help="put the hand-ins of a zip file from Moodle or Canvas into submitted/",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="""\
@@ -200,7 +201,6 @@ larger than grading takes, and nothing is written outside the student's own fold
 No timestamp.txt is written: the times in such an archive are not those of the hand-ins. So no penalty for being
 late comes of it; those whom Canvas marks as late are named.""",
     )
-    archive.add_argument("assignment", metavar="ASSIGNMENT", help="its name, for instance single_head")
     archive.add_argument("archive", type=Path, metavar="ARCHIVE.zip", help="as it was downloaded")
     archive.add_argument(
         "--scheme", choices=collect.SCHEMES, help="how its files are named (default: guessed)"
@@ -380,15 +380,15 @@ def _graded(course: Course, assignment: str, only: str | None) -> dict[str, Subm
 # --- report -----------------------------------------------------------------------------------------------
 
 
-def _add_report(commands: Any) -> None:
+def _add_report(commands: Any, assignment: argparse.ArgumentParser) -> None:
     whole = commands.add_parser(
         "report",
+        parents=[assignment],
         help="write a page about the class",
         description="Write grades/ASSIGNMENT-report.html: scores, items and parts, the misconceptions of the "
         "class, items that tell students apart badly, hand-ins that need a person, and hand-ins that are nearly "
         "the same.",
     )
-    whole.add_argument("assignment", metavar="ASSIGNMENT", help="its name, for instance single_head")
     whole.add_argument(
         "--pseudonyms",
         action="store_true",

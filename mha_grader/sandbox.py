@@ -141,6 +141,7 @@ def _mounts(files: Path | None, limits: Limits, packages: Mapping[str, str]) -> 
 
 
 def _environment() -> dict[str, str]:
+    """The variables of the process; the paths in it are those inside, where /tmp is private."""
     threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     kept = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")  # some processors need them to compute right
     return {

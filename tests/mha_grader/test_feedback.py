@@ -19,8 +19,8 @@ from mha_lib import pitfalls
 SCALE = pitfalls.BANK["no-scale"]
 
 
-@pytest.fixture
-def assignment(tmp_path):
+def one_head(folder, stub, solution, *more):
+    """An assignment with the item `attention` and more cells."""
     text = "## `attention`\n\n**Points** 4 · **Book** *One head*,\nsection *Scaled dot-product attention*\n\nMore."
     return Assignment(
         name="single_head",
@@ -28,11 +28,17 @@ def assignment(tmp_path):
         cells=(
             Cell("intro", "markdown", "# One head\n\nText.", "# One head\n\nText."),
             Cell("attention_text", "markdown", text, text),
-            Cell("attention", "solution", "stub", "solution", "attention"),
+            Cell("attention", "solution", stub, solution, "attention"),
+            *more,
         ),
-        files=tmp_path,
+        files=folder,
         metadata={},
     )
+
+
+@pytest.fixture
+def assignment(tmp_path):
+    return one_head(tmp_path, "stub", "solution")
 
 
 def part(name, status, message="", pitfall=None, points=2.0):

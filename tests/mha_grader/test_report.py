@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from mha_grader import cli, report, schedule, similar
-from mha_grader.assignment import Assignment, Cell
+from mha_grader.assignment import Cell
 from mha_grader.course import Course
 from mha_grader.records import ItemRecord, PartRecord, SubmissionRecord
 from mha_lib import pitfalls
 
 from .small_course import NAME, hand_in, make
-from .test_feedback import Reader
+from .test_feedback import Reader, one_head
 
 SCALE = pitfalls.BANK["no-scale"]
 STUB = "def attention(Q, K, V):\n    raise NotImplementedError()\n"
@@ -90,19 +90,8 @@ def attention(Q, K, V, mask=None):
 
 @pytest.fixture
 def assignment(tmp_path):
-    text = "## `attention`\n\n**Points** 4 · **Book** *One head*, section *Scaled dot-product attention*\n\nMore."
-    return Assignment(
-        name="single_head",
-        version="1",
-        cells=(
-            Cell("intro", "markdown", "# One head\n\nText.", "# One head\n\nText."),
-            Cell("attention_text", "markdown", text, text),
-            Cell("attention", "solution", STUB, SOLUTION, "attention"),
-            Cell("answers", "solution", "answers = {}", "answers = {'a': 1}", "answers"),
-        ),
-        files=tmp_path,
-        metadata={},
-    )
+    answers = Cell("answers", "solution", "answers = {}", "answers = {'a': 1}", "answers")
+    return one_head(tmp_path, STUB, SOLUTION, answers)
 
 
 def part(name="values", status="pass", pitfall=None, points=2.0):
