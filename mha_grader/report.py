@@ -22,7 +22,7 @@ from markupsafe import Markup
 
 from mha_grader import feedback, similar
 from mha_grader.assignment import Assignment
-from mha_grader.course import Course
+from mha_grader.course import Course, hand_ins
 from mha_grader.records import ItemRecord, PartRecord, SubmissionRecord
 from mha_lib import pitfalls
 
@@ -48,8 +48,7 @@ def write(course: Course, assignment: Assignment, records: Records, *, pseudonym
         records: what grading found, by student; at least one.
         pseudonyms: put pseudonyms for the students' ids, and leave out lines of their code.
     """
-    folders = course.submitted.glob(f"*/{assignment.name}")
-    waiting = sorted(path.parent.name for path in folders if path.is_dir())
+    waiting = [folder.parent.name for folder in hand_ins(course.submitted, assignment.name)]
     who = functools.partial(pseudonym, course.secret()) if pseudonyms else str
     text = page(assignment, records, [student for student in waiting if student not in records], who)
     path = course.root / "grades" / f"{assignment.name}-report.html"

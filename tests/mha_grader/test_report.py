@@ -165,7 +165,8 @@ def test_a_mistake_counts_once_for_a_hand_in(assignment):
     assert (found[0].title, found[0].reason, found[0].items) == (SCALE.title, SCALE.reason, ("attention",))
     text = text_of(assignment, {"ann": twice, "bob": once, "cyd": record(), "dan": once})
     assert f"{SCALE.title} 3 of 4 (75 %) {SCALE.reason}" in text
-    assert "In the book: pitfalls: no-scale; One head, section Scaled dot-product attention." in text
+    where = "Pitfalls: scale, pitfalls_scale.html#no-scale; One head, section Scaled dot-product attention."
+    assert f"In the book: {where}" in text
 
 
 def test_a_mistake_that_is_no_longer_in_the_bank_is_still_counted(assignment):
@@ -384,6 +385,8 @@ def test_the_report_of_a_graded_course(released, tmp_path, monkeypatch, capsys):
     assert f"run `mha-grade grade {NAME}`" in capsys.readouterr().err
     assert run("grade", NAME) == 0
     hand_in(course, "dan", half=ENDLESS)
+    (course / "submitted" / "eve").mkdir()
+    (course / "submitted" / "eve" / f"{NAME}.ipynb").write_text("beside its place")
     assert run("report", NAME) == 0
     path = course / "grades" / f"{NAME}-report.html"
     assert capsys.readouterr().out.splitlines()[-1] == str(path)
@@ -394,6 +397,7 @@ def test_the_report_of_a_graded_course(released, tmp_path, monkeypatch, capsys):
     assert "Integers are doubled as well. 50 % not passed: 1" in text
     assert "cyd could not be graded (not-json)" in text
     assert "dan handed in, but not graded yet" in text
+    assert "eve handed in, but not graded yet" in text
     assert run("report", NAME, "--pseudonyms") == 0
     page = path.read_text("utf-8")
     assert report.pseudonym(Course(course).secret(), "cyd") in page
