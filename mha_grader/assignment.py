@@ -6,9 +6,11 @@ released one in `exercises/`, which students were given.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import hashlib
 import importlib
+import itertools
 import json
 import os
 import sys
@@ -85,6 +87,17 @@ class Assignment:
         parts = [cell.source for cell in before if cell.kind in ("given", "solution")]
         files = [path.read_text("utf-8") for path in sorted(self.files.glob("*.py"))]
         return hashlib.sha256(repr([parts, files, test.hidden]).encode()).hexdigest()
+
+    def imports(self) -> tuple[str, ...]:
+        """Names of the modules that the given cells import."""
+        given = [ast.walk(ast.parse(cell.released)) for cell in self.cells if cell.kind == "given"]
+        names: set[str] = set()
+        for node in itertools.chain.from_iterable(given):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names.add(node.module)
+        return tuple(sorted(names))
 
     @cached_property
     def reference(self) -> types.SimpleNamespace:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import mha_lib
-from mha_grader.sandbox import Limits, Sandbox
+from mha_grader.fork_server import Layout, Limits
+from mha_grader.sandbox import Sandbox
 from mha_lib import pitfalls
 from mha_lib.styles import styles
 
@@ -58,7 +59,8 @@ class CandidateSandbox:
         """
         if self._sandbox is None or self._sandbox.closed:
             library = {"mha_lib": str(Path(mha_lib.__file__).parent)}
-            self._sandbox, self._spec = Sandbox(limits=self._limits, packages=library), ""
+            layout = Layout.make(packages=library, imports=("mha_lib.pitfalls", "mha_lib.styles"))
+            self._sandbox, self._spec = Sandbox(layout, self._limits), ""
         if spec != self._spec:
             item, kind, name = spec.split("/", 2)
             assignment, item = item.split(".")

@@ -29,9 +29,10 @@ from mha_grader import assignment as assignments
 from mha_grader import changes, collect, export, feedback, gradebook, grading, report, schedule, store
 from mha_grader.assignment import CourseError
 from mha_grader.course import Course, hand_ins
+from mha_grader.fork_server import SandboxUnavailable
 from mha_grader.records import ItemRecord, PartRecord, SubmissionRecord, to_json
 from mha_grader.runner import clean
-from mha_grader.sandbox import SandboxUnavailable, probe
+from mha_grader.sandbox import probe
 
 SHOWN = 20  # names in one line
 

@@ -17,9 +17,9 @@ from mha_grader import diagnosis, policy, rebuild, store
 from mha_grader.assignment import Assignment, Cell
 from mha_grader.course import Course
 from mha_grader.explain import Example, explain
+from mha_grader.fork_server import Layout, Limits
 from mha_grader.records import ItemRecord, PartRecord, SubmissionRecord
 from mha_grader.runner import Verdict, describe_error, load_parts, run_parts, seed
-from mha_grader.sandbox import Limits
 from mha_grader.session import Budget, OutOfBudget, Session
 from mha_grader.tested import Recorder
 from mha_grader.testing import CallError
@@ -37,7 +37,8 @@ class Settings:
 
     def session(self, assignment: Assignment) -> Session:
         """A new session for one student."""
-        return Session(assignment.files, self.limits, self.budget, self.course)
+        layout = Layout.make(assignment.files, imports=assignment.imports(), hidden=self.course)
+        return Session(layout, self.limits, self.budget)
 
 
 def grade_submission(

@@ -31,8 +31,9 @@ from mha_grader import assignment as assignments
 from mha_grader import feedback, gradebook, grading, rebuild
 from mha_grader.assignment import Assignment, CourseError
 from mha_grader.course import Course, hand_ins
+from mha_grader.fork_server import SandboxUnavailable
 from mha_grader.records import ItemRecord, SubmissionRecord
-from mha_grader.sandbox import SandboxUnavailable, probe
+from mha_grader.sandbox import probe
 
 MAX_SMALL_FILE = 1000  # bytes of a timestamp or of the exchange's secret
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from mha_grader import testing
+from mha_grader.fork_server import SandboxUnavailable
 from mha_grader.records import Status
-from mha_grader.sandbox import SandboxUnavailable
 from mha_grader.session import OutOfBudget
 from mha_grader.tested import Recorder, Step
 from mha_grader.testing import CallError, Mismatch, Part

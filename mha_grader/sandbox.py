@@ -1,9 +1,8 @@
 """The sandbox: a process without network, files, neighbours or secrets, with limits, killed from outside.
 
-It is built by bubblewrap. Inside there is a read-only system, the Python interpreter, a list of packages
-that students may import (never this project's own), an empty home, a small private /tmp, and nothing else.
-Where the grader runs as root no user namespace is made: the process changes to an unused uid instead, since
-a limit on the number of processes does not bind root. Elsewhere the process runs in its own user namespace.
+It is forked from a process that has imported what it needs (see `fork_server`), and locks itself in before it runs
+anything of a student (see `confine`): a read-only system, the Python interpreter, a list of packages that students
+may import (never this project's own), an empty home, a small private /tmp, and nothing else.
 
 If the machine cannot make such a sandbox, nothing is graded: `SandboxUnavailable` says what to install.
 """
@@ -11,45 +10,23 @@ If the machine cannot make such a sandbox, nothing is graded: `SandboxUnavailabl
 from __future__ import annotations
 
 import contextlib
-import csv
-import functools
-import importlib.metadata
 import os
-import re
-import secrets
 import select
-import shutil
+import signal
 import socket
-import subprocess
-import sys
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from types import MappingProxyType
+from collections.abc import Callable
 from typing import Any
 
 import psutil
-from packaging.requirements import Requirement
 
-from mha_grader import syscalls, wire
+from mha_grader import fork_server, wire
+from mha_grader.fork_server import START, Layout, Limits
 
-PACKAGES = ("numpy", "scipy", "matplotlib", "torch", "einops", "ipython")  # what students may import
-INSIDE_PACKAGES = "/packages"
-INSIDE_GRADER = "/grader"
-HOME = "/home/student"
-SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-ETC = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/fonts", "/etc/localtime")
 MIB = 2**20
 
-
 Serve = Callable[[dict[str, Any]], dict[str, Any]]
-
-
-class SandboxUnavailable(Exception):  # noqa: N818 - it names a state of the machine
-    """This machine cannot make a sandbox; the text says what to do."""
 
 
 class SandboxTimeout(Exception):  # noqa: N818 - it is a verdict
@@ -64,218 +41,34 @@ class SandboxDied(Exception):  # noqa: N818 - it is a verdict
     """The process ended, or sent something that is not an answer, and was killed."""
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What a student's process may use. Sizes in MiB, times in seconds."""
-
-    memory: int = 2048
-    file: int = 64
-    disk: int = 128
-    processes: int = 64
-    start: float = 60.0
-
-
-@functools.cache
-def package_paths() -> tuple[tuple[str, str], ...]:
-    """Pairs (path outside, name inside) of the top-level files of `PACKAGES` and all that they need."""
-    todo, seen = list(PACKAGES), set()
-    paths: dict[str, str] = {}
-    while todo:
-        name = re.sub(r"[-_.]+", "-", todo.pop()).lower()
-        if name in seen:
-            continue
-        seen.add(name)
-        try:
-            distribution = importlib.metadata.distribution(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue  # needed on another platform, or an optional extra
-        record = csv.reader((distribution.read_text("RECORD") or "").splitlines())
-        for top in {row[0].partition("/")[0] for row in record}:
-            if top not in ("..", "__pycache__"):
-                paths[top] = os.path.realpath(str(distribution.locate_file(top)))
-        for text in distribution.requires or ():
-            requirement = Requirement(text)
-            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
-                todo.append(requirement.name)
-    return tuple(sorted((path, name) for name, path in paths.items()))
-
-
-def _mounts(files: Path | None, limits: Limits, packages: Mapping[str, str]) -> Iterator[str]:
-    """The arguments that lay out the file system."""
-    for path in SYSTEM:
-        if os.path.islink(path):
-            yield from ("--symlink", os.readlink(path), path)
-        elif os.path.exists(path):
-            yield from ("--ro-bind", path, path)
-    for path in ETC:
-        yield from ("--ro-bind-try", path, path)
-    prefix = os.path.realpath(sys.base_prefix)
-    for folder in (*map(str, reversed(Path(prefix).parents)), "/home", INSIDE_PACKAGES, INSIDE_GRADER):
-        yield from ("--dir", folder)  # else bubblewrap makes it on the way, for its own uid only
-    if not prefix.startswith("/usr"):
-        yield from ("--ro-bind", prefix, prefix)
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    for hidden in (
-        f"{prefix}/lib/{version}/site-packages",
-        "/usr/lib/python3/dist-packages",
-        f"/usr/local/lib/{version}",
-    ):
-        if os.path.isdir(hidden):
-            yield from ("--tmpfs", hidden, "--remount-ro", hidden)
-    for path, name in (*package_paths(), *((path, name) for name, path in packages.items())):
-        yield from ("--ro-bind", path, f"{INSIDE_PACKAGES}/{name}")
-    for name in ("worker.py", "wire.py", "operations.py"):
-        yield from ("--ro-bind", str(Path(__file__).with_name(name)), f"{INSIDE_GRADER}/{name}")
-    yield from ("--proc", "/proc", "--dev", "/dev")
-    yield from ("--dev-bind", "/dev/null", "/dev/zero")  # a shared mapping of it would be memory of nobody's
-    for path, size, mode in (
-        (HOME, 64, "0777"),
-        ("/tmp", limits.disk, "1777"),
-        ("/dev/shm", 64, "1777"),
-    ):
-        yield from ("--perms", mode, "--size", str(size * MIB), "--tmpfs", path)
-    for file in sorted(files.iterdir()) if files is not None else ():
-        if file.is_file() and not file.is_symlink() and file.suffix != ".ipynb":
-            yield from ("--ro-bind", str(file), f"{HOME}/{file.name}")
-    yield from ("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", HOME)
-
-
-def _environment() -> dict[str, str]:
-    """The variables of the process; the paths in it are those inside, where /tmp is private."""
-    threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    kept = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")  # some processors need them to compute right
-    return {
-        "PATH": "/usr/bin:/bin",
-        "HOME": HOME,
-        "USER": "student",
-        "LOGNAME": "student",
-        "LANG": "C.UTF-8",
-        "MPLBACKEND": "Agg",
-        "MPLCONFIGDIR": "/tmp/matplotlib",
-        "IPYTHONDIR": "/tmp/ipython",
-        "PYTHONHASHSEED": "0",
-        "STUDENT_PACKAGES": INSIDE_PACKAGES,
-        **dict.fromkeys(threads, "1"),
-        **{name: os.environ[name] for name in kept if name in os.environ},
-    }
-
-
-def _unused_uid() -> str:
-    """A uid for one sandbox alone: processes, and some of the kernel's stores, are counted and kept by uid."""
-    return str(61000 + secrets.randbelow(4000))
-
-
-def command(
-    inner: list[str],
-    files: Path | None,
-    limits: Limits,
-    secrets: Path | None = None,
-    packages: Mapping[str, str] = MappingProxyType({}),
-    syscall_filter: int | None = None,
-) -> list[str]:
-    """The whole command line that runs `inner` in a sandbox.
-
-    Args:
-        inner: the program and its arguments, with paths as they are inside.
-        files: folder whose plain files lie, read-only, beside the notebook.
-        limits: see `Limits`.
-        secrets: a folder to be hidden should it lie below something that the sandbox shows.
-        packages: path by name of packages that can be imported beside those for students.
-        syscall_filter: descriptor of a file with the program of `syscalls`.
-    """
-    bwrap = shutil.which("bwrap")
-    if bwrap is None:
-        raise SandboxUnavailable(
-            "grading needs bubblewrap, which is not installed: on Debian or Ubuntu run "
-            "`sudo apt-get install bubblewrap`, on Fedora `sudo dnf install bubblewrap`"
-        )
-    line = [bwrap, "--die-with-parent", "--new-session", "--unshare-ipc", "--unshare-pid", "--unshare-net"]
-    line += ["--unshare-uts", "--unshare-cgroup-try", "--hostname", "sandbox", "--clearenv"]
-    if syscall_filter is not None:
-        line += ["--seccomp", str(syscall_filter)]
-    for name, value in _environment().items():
-        line += ["--setenv", name, value]
-    line += list(_mounts(files, limits, packages))
-    if secrets is not None and str(secrets.resolve()).startswith(
-        ("/usr/", os.path.realpath(sys.base_prefix))
-    ):
-        line += ["--tmpfs", str(secrets.resolve())]
-    inner = [*_limit_command(limits), *inner]
-    if os.geteuid() == 0:
-        uid = _unused_uid()
-        line += ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
-        line += ["--cap-add", "CAP_SETPCAP", "--", "/usr/bin/setpriv", "--reuid", uid, "--regid", uid]
-        line += ["--clear-groups", "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all", *inner]
-    else:
-        line += ["--unshare-user", "--uid", "1000", "--gid", "1000", "--disable-userns", "--", *inner]
-    return line
-
-
-def _limit_command(limits: Limits) -> list[str]:
-    """Runs inside, as the last thing before the program: in a user namespace processes are counted there."""
-    return [
-        "/usr/bin/prlimit",
-        "--core=0",
-        f"--fsize={limits.file * MIB}",
-        f"--data={limits.memory * MIB}",
-        "--nofile=256",
-        f"--nproc={limits.processes}",
-    ]
-
-
 class Sandbox:
     """One student's process, with a channel to it. Use it as a context manager: leaving it kills the process."""
 
-    def __init__(
-        self,
-        files: Path | None = None,
-        limits: Limits = Limits(),
-        secrets: Path | None = None,
-        packages: Mapping[str, str] = MappingProxyType({}),
-    ):
-        """Start the process and wait until it answers.
+    def __init__(self, layout: Layout = Layout(), limits: Limits = Limits()):  # noqa: B008
+        """Fork the process and wait until it answers.
 
         Raises:
             SandboxUnavailable: if this machine cannot make a sandbox.
         """
         self.limits = limits
         self.number = 0
-        self.last_words = ""  # what it wrote to stderr before it was ready, once it is closed
-        python = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
-        inner = [python, "-I", "-S", "-B", f"{INSIDE_GRADER}/worker.py"]
-        program = syscalls.program()
-        if program is None:
-            raise SandboxUnavailable(
-                f"grading needs {' or '.join(syscalls.ARCHITECTURES)}, as Linux calls them"
-            )
-        with tempfile.TemporaryFile() as file:
-            file.write(program)
-            file.seek(0)
-            worker = command(inner, files, limits, secrets, packages, file.fileno())
-            self.channel, theirs = socket.socketpair()
+        self._server = fork_server.get(layout)
+        self.channel, theirs = socket.socketpair()
+        try:
             with theirs:
-                self.process = subprocess.Popen(
-                    [*worker, str(theirs.fileno())],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.PIPE,
-                    pass_fds=[theirs.fileno(), file.fileno()],
-                    env={},
-                    start_new_session=True,
-                )
+                self._process = self._server.fork(theirs, limits)
+        except fork_server.SandboxUnavailable:
+            self.channel.close()
+            raise
         self._closing = threading.Event()
         self._over_memory = False
         self._watch = threading.Thread(target=self._watch_memory, daemon=True)
-        self._watch.start()
         try:
-            self._receive(time.monotonic() + limits.start)
-        except (SandboxDied, SandboxTimeout, SandboxMemory) as error:
-            raise SandboxUnavailable(
-                f"the sandbox did not start ({error}): {self.last_words or 'it gave no reason'}\n"
-                "Grading needs Linux with bubblewrap and leave to make namespaces. In a container run it "
-                "privileged, or with `--security-opt seccomp=unconfined`; on Ubuntu 24.04 and later allow bwrap "
-                "in AppArmor (`sysctl kernel.apparmor_restrict_unprivileged_userns=0`)."
-            ) from None
+            self._receive(time.monotonic() + START)
+        except (SandboxDied, SandboxTimeout) as error:
+            raise self._server.failed(str(error)) from None
+        self.pid = process_number(self._process)
+        self._watch.start()
 
     def __enter__(self) -> Sandbox:
         return self
@@ -283,16 +76,24 @@ class Sandbox:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    def kill(self) -> None:
+        """Kill the process and everything that it started, and wait until all of it has ended."""
+        with contextlib.suppress(ProcessLookupError):
+            # It is the first of its namespace: with it all others die.
+            signal.pidfd_send_signal(self._process, signal.SIGKILL)
+        select.select([self._process], [], [])
+
     def close(self) -> None:
-        """Kill the process and everything that it started."""
+        """Kill what is left. Closing twice is fine."""
+        if self.closed:
+            return
         self.channel.close()
         self._closing.set()
-        self._watch.join()
-        self.process.kill()  # bubblewrap dies, with it the first process of the namespace, with it all others
-        self.process.wait()
-        if self.process.stderr is not None and not self.process.stderr.closed:
-            self.last_words = self.process.stderr.read(4000).decode(errors="replace").strip()
-            self.process.stderr.close()
+        if self._watch.is_alive():
+            self._watch.join()
+        self.kill()
+        os.close(self._process)
+        self._server.in_use -= 1
 
     @property
     def closed(self) -> bool:
@@ -372,13 +173,20 @@ class Sandbox:
         while not self._closing.wait(0.1):
             used = 0
             with contextlib.suppress(psutil.NoSuchProcess):
-                for process in psutil.Process(self.process.pid).children(recursive=True):
+                for process in psutil.Process(self.pid).children(recursive=True):
                     with contextlib.suppress(psutil.NoSuchProcess):
                         used += process.memory_info().rss
             if used > self.limits.memory * MIB:
                 self._over_memory = True
-                self.process.kill()
+                self.kill()
                 return
+
+
+def process_number(descriptor: int) -> int:
+    """The number, as this process sees it, of the process that a descriptor refers to; -1 if it has ended."""
+    with open(f"/proc/self/fdinfo/{descriptor}") as lines:
+        fields = dict(line.split(":\t") for line in lines)
+    return int(fields["Pid"])
 
 
 def probe() -> None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from mha_grader.candidates import CandidateSandbox
-from mha_grader.sandbox import Limits, Sandbox, SandboxDied, SandboxMemory, SandboxTimeout, Serve
+from mha_grader.fork_server import Layout, Limits
+from mha_grader.sandbox import Sandbox, SandboxDied, SandboxMemory, SandboxTimeout, Serve
 from mha_grader.testing import CallError
 
 
@@ -36,13 +36,12 @@ class Session:
 
     def __init__(
         self,
-        files: Path | None = None,
+        layout: Layout = Layout(),  # noqa: B008
         limits: Limits = Limits(),  # noqa: B008
         budget: Budget = Budget(),
-        secrets: Path | None = None,
     ):
         """Nothing is started before the first cell."""
-        self.files, self.limits, self.budget, self.secrets = files, limits, budget, secrets
+        self.layout, self.limits, self.budget = layout, limits, budget
         self.log: list[str] = []
         self._sandbox: Sandbox | None = None
         self._candidates = CandidateSandbox(limits)
@@ -129,11 +128,11 @@ class Session:
         raise CallError(kind)
 
     def _restart(self) -> None:
-        self._sandbox = Sandbox(self.files, self.limits, self.secrets)
+        self._sandbox = Sandbox(self.layout, self.limits)
         executed, self._executed = self._executed, []
         for label, source, seconds in executed:
             if self._sandbox is None:  # a cell that went well before brought this process down: leave it out
-                self._sandbox = Sandbox(self.files, self.limits, self.secrets)
+                self._sandbox = Sandbox(self.layout, self.limits)
             if time.monotonic() > self._deadline:
                 raise OutOfBudget
             self.execute(label, source, seconds)

@@ -1,24 +1,31 @@
 """The student's side: runs inside the sandbox, executes cells, answers calls. Knows no test and no answer.
 
-The grader starts it as a script with the number of the channel's descriptor. It reads one request at a time
-and answers it under the request's number. Everything here can be tampered with by the code that it executes;
-nothing that it says about itself is believed.
+The grader starts it as a script, as a fork server: it imports what students' code will need, and never runs any
+of it. Each time that it is asked, it forks a process that locks itself in (see `confine`) and then is a student's:
+it reads one request at a time and answers it under the request's number. Everything in that process can be
+tampered with by the code that it executes; nothing that it says about itself is believed.
 """
 
 from __future__ import annotations
 
 import builtins
+import contextlib
 import functools
+import gc
 import importlib.util
+import json
 import os
 import socket
 import sys
+import time
+import traceback
 import types
-from typing import Any
+from typing import Any, NoReturn
 
 sys.path[:] = [p for p in sys.path if p] + [os.environ["STUDENT_PACKAGES"]]
 
 import numpy as np  # noqa: E402 - only now can it be found
+import numpy.random  # noqa: E402 - which NumPy imports late
 
 
 def load_beside(name: str) -> Any:
@@ -34,6 +41,7 @@ def load_beside(name: str) -> Any:
     return module
 
 
+confine = load_beside("confine")
 wire = load_beside("wire")
 operations = load_beside("operations")
 
@@ -130,18 +138,17 @@ def respond(channel: socket.socket, read: Any, performer: Any, shell: Any, frame
         wire.send(channel, {"number": number, **operations.failure(error)})
 
 
-def main() -> None:
+def be_the_students(channel: socket.socket, shell: Any) -> None:
     """Answer requests until the grader closes the channel."""
-    channel = socket.socket(fileno=int(sys.argv[1]))
+    np.random.seed()
     read = reader(channel)
-    shell = start_shell()
     performer = operations.Operations(shell.user_ns, wire.same_bits)
     sys.path.insert(0, os.getcwd())
-    sys.argv[:] = [""]
     wire.send(channel, {"number": 0, "status": "ok"})
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)
+    os.close(null)
     while True:
         frame = wire.read_frame(read)
         answer = functools.partial(respond, channel, read, performer, shell, frame)
@@ -149,6 +156,51 @@ def main() -> None:
             answer()
         elif not in_a_fork(answer):  # a checker is run in a copy, so that it cannot keep count
             os._exit(1)
+
+
+def prepare(modules: list[str]) -> Any:
+    """Import what is needed in any case and start a shell, so that a fork has it at once; returns the shell."""
+    shell = start_shell()
+    execute(shell, "pass", "first")  # IPython imports much when it is first used
+    for name in modules:
+        with contextlib.suppress(ImportError):  # then the student's own import says so
+            importlib.import_module(name)
+    while len(os.listdir("/proc/self/task")) > 1:  # only the thread that forks lives on in a fork
+        time.sleep(0.01)
+    gc.collect()
+    gc.freeze()  # else each fork's collections would copy all of it
+    return shell
+
+
+def main() -> None:
+    """Fork a locked-in process for each order, until the grader is gone."""
+    control = socket.socket(fileno=int(sys.argv[1]))
+    shell = prepare(sys.argv[2:])
+    sys.argv[:] = [""]
+    control.send(b"ready")
+    while True:
+        order, descriptors, _, _ = socket.recv_fds(control, 65536, 1)
+        if not descriptors:
+            return
+        channel = socket.socket(fileno=descriptors[0])
+        with channel:
+            if os.fork() == 0:
+                launch(control, channel, json.loads(order), shell)
+            if os.wait()[1]:
+                return
+
+
+def launch(control: socket.socket, channel: socket.socket, order: dict[str, Any], shell: Any) -> NoReturn:
+    """Fork the student's process and tell the grader which one it is."""
+    try:
+        confine.be_first(lambda child: socket.send_fds(control, [b"forked"], [child]))
+        control.detach()  # its descriptor is closed with all others
+        confine.enter(channel, order)
+        be_the_students(socket.socket(fileno=confine.CHANNEL), shell)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(1)
 
 
 if __name__ == "__main__":

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from mha_grader import fork_server
 from mha_grader.assignment import Assignment, Cell
+from mha_grader.fork_server import Limits
 from mha_grader.grading import Settings
-from mha_grader.sandbox import Limits
 from mha_grader.session import Budget
 
 STUB = "# YOUR CODE HERE\nraise NotImplementedError()\n"
@@ -105,3 +106,9 @@ def settings(tmp_path_factory) -> Settings:
         limits=Limits(memory=1024),
         budget=Budget(cell=3, added=2, call=3, item=12, submission=60),
     )
+
+
+@pytest.fixture
+def no_fork_server(monkeypatch):
+    """A thread that has no fork server yet."""
+    monkeypatch.setattr(fork_server, "_servers", fork_server._Servers())

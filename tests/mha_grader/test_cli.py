@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mha_grader import cli, sandbox
+from mha_grader import cli, fork_server
 from mha_grader.records import STATUSES
 
 COURSE = Path(__file__).parents[2]
@@ -92,9 +92,10 @@ def test_outside_a_course_it_says_where_to_go(tmp_path, capsys):
     assert "nbgrader_config.py" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("no_fork_server")
 def test_without_a_sandbox_nothing_is_graded(files, monkeypatch, capsys):
     which = shutil.which
-    monkeypatch.setattr(sandbox.shutil, "which", lambda name: None if name == "bwrap" else which(name))
+    monkeypatch.setattr(fork_server.shutil, "which", lambda name: None if name == "bwrap" else which(name))
     assert attempt("single_head", "causal_mask", files[0]) == 1
     captured = capsys.readouterr()
     assert captured.out == ""

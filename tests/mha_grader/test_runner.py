@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from mha_grader.fork_server import SandboxUnavailable
 from mha_grader.runner import clean, load_parts, run_parts, seed
-from mha_grader.sandbox import SandboxUnavailable
 from mha_grader.tested import Recorder, local
 from mha_grader.testing import CallError
 
@@ -151,7 +151,7 @@ def test_a_test_that_trips_over_an_odd_result_is_a_verdict_and_a_broken_machine_
     assert verdict.status == "fail"
     assert "not of the kind" in verdict.reason
     with pytest.raises(SandboxUnavailable):
-        load("from mha_grader.sandbox import SandboxUnavailable\n    raise SandboxUnavailable")
+        load("from mha_grader.fork_server import SandboxUnavailable\n    raise SandboxUnavailable")
 
 
 def test_text_of_a_student_is_made_harmless():

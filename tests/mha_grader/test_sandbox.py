@@ -8,17 +8,19 @@ import time
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
-from mha_grader import sandbox
-from mha_grader.sandbox import Limits, Sandbox, SandboxDied, SandboxMemory, SandboxTimeout, SandboxUnavailable
+from mha_grader import fork_server, sandbox
+from mha_grader.fork_server import Layout, Limits, SandboxUnavailable
+from mha_grader.sandbox import Sandbox, SandboxDied, SandboxMemory, SandboxTimeout
 
 COURSE = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def box():
-    with Sandbox(secrets=COURSE) as box:
+    with Sandbox(Layout.make(hidden=COURSE)) as box:
         yield box
 
 
@@ -98,7 +100,7 @@ def test_the_graders_environment_does_not_come_in(box):
     finally:
         del os.environ["MHA_COURSE_SECRET_FOR_THIS_TEST"]
     assert "secret" not in str(environment) + block
-    assert set(environment) <= {*sandbox._environment(), "PWD"}
+    assert set(environment) <= {*fork_server.environment(), "PWD"}
 
 
 @pytest.mark.parametrize(
@@ -154,7 +156,7 @@ def test_helper_files_lie_beside_the_notebook_and_cannot_be_changed(tmp_path):
     (tmp_path / "helper.py").write_text("answer = 42")
     (tmp_path / "other.ipynb").write_text("{}")
     (tmp_path / "link.py").symlink_to("/etc/passwd")
-    with Sandbox(tmp_path) as box:
+    with Sandbox(Layout.make(tmp_path)) as box:
         assert value(box, "__import__('os').listdir('.')") == ["helper.py"]
         assert value(box, "__import__('helper').answer") == 42
         assert "OSError" in raises(box, "open('helper.py', 'w')")
@@ -315,24 +317,27 @@ def test_a_process_that_does_not_read_is_timed_out():
 # --- the machine ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("no_fork_server")
 def test_without_bubblewrap_it_says_how_to_install_it(monkeypatch):
-    monkeypatch.setattr(sandbox.shutil, "which", lambda name: None)
+    monkeypatch.setattr(fork_server.shutil, "which", lambda name: None)
     with pytest.raises(SandboxUnavailable, match="apt-get install bubblewrap"):
         sandbox.probe()
 
 
+@pytest.mark.usefixtures("no_fork_server")
 def test_where_namespaces_are_forbidden_nothing_runs(monkeypatch, tmp_path):
     refusing = tmp_path / "bwrap"
     refusing.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
     refusing.chmod(0o755)
-    monkeypatch.setattr(sandbox.shutil, "which", lambda name: str(refusing))
+    monkeypatch.setattr(fork_server.shutil, "which", lambda name: str(refusing))
     with pytest.raises(SandboxUnavailable, match=r"No permissions to create(.|\n)*privileged"):
         sandbox.probe()
 
 
 def test_leaving_the_grader_kills_the_process():
     box = Sandbox()
-    pid = box.process.pid
+    run(box, "import subprocess; subprocess.Popen(['sleep', '54321'])")
     box.close()
-    assert not Path(f"/proc/{pid}").exists()
+    assert not still_running(b"54321")
+    assert not psutil.pid_exists(box.pid) or psutil.Process(box.pid).status() == psutil.STATUS_ZOMBIE
     box.close()  # closing twice is fine

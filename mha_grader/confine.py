@@ -1,0 +1,143 @@
+"""Locks a process in that was just forked: its namespaces, files, limits, rights and system calls.
+
+This file is bound into the sandbox and imports only the standard library. It runs before any code of a student,
+in a process that will never come back from it. What is needed from the kernel and is not in Python's library is
+called through the C library.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import socket
+from collections.abc import Callable
+from typing import Any
+
+CHANNEL = 3  # the descriptor of the channel to the grader, the only one beside the standard ones
+MIB = 2**20
+FILES = 20_000  # on each of the small disks: each costs memory that no other limit sees
+
+# From the kernel's headers: sched.h, mount.h, prctl.h, seccomp.h, capability.h.
+NEW_MOUNTS, NEW_IPC, NEW_PIDS, NEW_NETWORK = 0x00020000, 0x08000000, 0x20000000, 0x40000000
+READ_ONLY, NO_SUID, NO_DEVICES, NO_PROGRAMS, REMOUNT, BIND, RECURSIVE, PRIVATE = (
+    1, 2, 4, 8, 32, 4096, 16384, 1 << 18)  # fmt: skip
+SET_DUMPABLE, SET_SECCOMP, DROP_BOUND, SET_NO_NEW_PRIVILEGES, AMBIENT = 4, 22, 24, 38, 47
+SECCOMP_FILTER, CLEAR_ALL = 2, 4
+CAPABILITY_VERSION = 0x20080522
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
+
+
+def call(name: str, *arguments: Any) -> None:
+    """Call a function of the C library.
+
+    Raises:
+        OSError: if it fails, with its name.
+    """
+    numbers = [ctypes.c_ulong(value) if isinstance(value, int) else value for value in arguments]
+    if getattr(_libc, name)(*numbers) < 0:
+        error = ctypes.get_errno()
+        raise OSError(error, f"{name}{arguments}: {os.strerror(error)}")
+
+
+def be_first(tell: Callable[[int], Any]) -> None:
+    """Return in a child that is the first process of a new namespace of processes; this process ends.
+
+    Args:
+        tell: called with a descriptor of the child (see pidfd_open(2)), outside of that namespace.
+    """
+    call("unshare", NEW_PIDS)  # of its children; a process can do this only once
+    if child := os.fork():
+        tell(os.pidfd_open(child))
+        os._exit(0)
+
+
+def enter(channel: socket.socket, order: dict[str, Any]) -> None:
+    """Lock this process in, the first of its namespace, and return in a child of it, which is a student's.
+
+    This process itself stays, to gather up what the student's processes leave behind, and ends when the child does.
+
+    Args:
+        channel: to the grader.
+        order: `memory`, `file`, `disk` in MiB and `processes`, as in `fork_server.Limits`; `home`, the folder to be
+            in, and `given`, the folder of the files that lie there; `uid` to change to, or None where there is only
+            one; `filter`, the program of `syscalls` in hexadecimal digits.
+    """
+    call("unshare", NEW_MOUNTS | NEW_IPC | NEW_NETWORK)
+    _lay_out(order["home"], order["given"], order["disk"])
+    _close_all_but(channel.detach())
+    os.setsid()
+    _limit(order)
+    _give_up_rights(order["uid"])
+    _filter_calls(bytes.fromhex(order["filter"]))
+    if child := os.fork():
+        os.close(CHANNEL)
+        _stay_until_ended(child)
+    call("prctl", SET_DUMPABLE, 1, 0, 0, 0)  # it may look at itself, as everywhere
+
+
+def _lay_out(home: str, given: str, disk: int) -> None:
+    """A home, a /tmp and a shared memory of its own, and a /proc that shows its own processes only."""
+    call("mount", None, b"/", None, RECURSIVE | PRIVATE, None)
+    safe = NO_SUID | NO_DEVICES
+    call("mount", b"proc", b"/proc", b"proc", safe | NO_PROGRAMS | READ_ONLY, None)
+    for folder, size, mode in ((home, 64, "0777"), ("/tmp", disk, "1777"), ("/dev/shm", 64, "1777")):
+        options = f"size={size}m,mode={mode},nr_inodes={FILES}".encode()
+        call("mount", b"tmpfs", folder.encode(), b"tmpfs", safe, options)
+    for name in os.listdir(given):
+        place = os.fsencode(f"{home}/{name}")
+        os.close(os.open(place, os.O_CREAT))
+        call("mount", os.fsencode(f"{given}/{name}"), place, None, BIND, None)
+        call("mount", None, place, None, BIND | REMOUNT | READ_ONLY | safe, None)
+    os.chdir(home)
+
+
+def _close_all_but(channel: int) -> None:
+    """Nothing that the parent had open is left; the standard descriptors become those of nothing at the end."""
+    os.dup2(channel, CHANNEL)
+    os.set_inheritable(CHANNEL, False)
+    os.closerange(CHANNEL + 1, os.sysconf("SC_OPEN_MAX"))
+
+
+def _limit(order: dict[str, Any]) -> None:
+    for kind, value in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, order["file"] * MIB),
+        (resource.RLIMIT_DATA, order["memory"] * MIB),
+        (resource.RLIMIT_NOFILE, 256),
+        (resource.RLIMIT_NPROC, order["processes"]),
+    ):
+        resource.setrlimit(kind, (value, value))
+
+
+def _give_up_rights(uid: int | None) -> None:
+    """No capability is left, and none can be had. The order counts: each step needs what a later one takes."""
+    call("prctl", AMBIENT, CLEAR_ALL, 0, 0, 0)
+    with open("/proc/sys/kernel/cap_last_cap") as last:
+        for capability in range(int(last.read()) + 1):
+            call("prctl", DROP_BOUND, capability, 0, 0, 0)
+    if uid is not None:
+        os.setgroups([])
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
+    header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0)
+    call("capset", header, (ctypes.c_uint32 * 6)())
+    call("prctl", SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    call("prctl", SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def _filter_calls(program: bytes) -> None:
+    code = _Program(len(program) // 8, program)
+    call("prctl", SET_SECCOMP, SECCOMP_FILTER, ctypes.byref(code), 0, 0)
+
+
+def _stay_until_ended(child: int) -> None:
+    """As the first process of the namespace, take orphans in; its end ends all others."""
+    while os.wait()[0] != child:
+        pass
+    os._exit(0)
