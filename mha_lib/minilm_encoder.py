@@ -46,7 +46,7 @@ class MiniLMEncoder(nn.Module):
         from tokenizers import Tokenizer
 
         weights = load(read_checked(find_model() / "model.safetensors"))
-        self._tokenizer = Tokenizer.from_file(str(find_model() / "tokenizer.json"))
+        self._tokenizer = Tokenizer.from_str(read_checked(find_model() / "tokenizer.json").decode())
         self._tokenizer.no_padding()
         self.words = nn.Embedding.from_pretrained(weights["embeddings.word_embeddings.weight"])
         kind = weights["embeddings.token_type_embeddings.weight"][0]  # (384,): all is the first sentence

