@@ -325,7 +325,13 @@ def load_parameters(module: Any, parameters: dict[str, Any]) -> None:
         Mismatch: if it has no such parameter, or one of another shape.
         CallError: if it timed out or its process ended.
     """
-    for name, value in parameters.items():
+    try:
+        module.load_parameters(parameters)
+        return
+    except CallError as error:
+        if error.kind != "error":
+            raise
+    for name, value in parameters.items():  # one by one, to see which
         try:
             module.load_parameters({name: value})
         except CallError as error:
