@@ -471,7 +471,7 @@ def read_parts(hidden: str) -> list[PartHead]:
     """
     parts: list[PartHead] = []
     for function in _parse(hidden):
-        parts += _checker_parts(function)
+        parts += _made_parts(function)
         if not isinstance(function, ast.FunctionDef):
             continue
         calls = [d for d in function.decorator_list if isinstance(d, ast.Call)]
@@ -497,21 +497,32 @@ def read_parts(hidden: str) -> list[PartHead]:
     return parts
 
 
-def _checker_parts(statement: ast.stmt) -> list[PartHead]:
-    """The parts that `name = checker_parts(checker, item, right=…, each=…)` makes."""
+def _made_parts(statement: ast.stmt) -> list[PartHead]:
+    """The parts that `name = checker_parts(…)` or `name = part_for_each(…)` makes."""
     call = statement.value if isinstance(statement, ast.Assign) else None
-    if not (
-        isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "checker_parts"
-    ):
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)):
         return []
     options = {keyword.arg: _literal(keyword.value) for keyword in call.keywords}
-    item = _literal(call.args[1]) if len(call.args) == 2 else None
-    if not isinstance(item, str) or not all(
-        isinstance(options.get(name), int | float) for name in ("right", "each")
-    ):
-        raise SourceError("checker_parts needs a checker, an item as text, and right=…, each=… as numbers")
-    caught = [PartHead(spec, float(options["each"])) for spec in candidates.wrong(item)]
-    return [PartHead("accepts_what_is_right", float(options["right"])), *caught]
+
+    def numbers(*names: str) -> bool:
+        return all(type(options.get(name)) in (int, float) and options[name] > 0 for name in names)
+
+    if call.func.id == "checker_parts":
+        item = _literal(call.args[1]) if len(call.args) == 2 else None
+        if not isinstance(item, str) or not numbers("right", "each"):
+            raise SourceError(
+                "checker_parts needs a checker, an item as text, and right=…, each=… as numbers"
+            )
+        caught = [PartHead(spec, float(options["each"])) for spec in candidates.wrong(item)]
+        return [PartHead("accepts_what_is_right", float(options["right"])), *caught]
+    if call.func.id == "part_for_each":
+        proves = options.get("proves")
+        if not isinstance(proves, dict) or not numbers("points"):
+            raise SourceError(
+                "part_for_each needs a check, points=… as a number, and proves=… as a dict of texts"
+            )
+        return [PartHead(question, float(options["points"])) for question in proves]
+    return []
 
 
 def rest_on(hidden: str, ground: str) -> str:

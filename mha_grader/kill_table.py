@@ -128,9 +128,9 @@ def page(tables: Mapping[tuple[str, str], list[Row]]) -> str:
 def _line(row: Row) -> str:
     failed = [part for part, status in row.statuses.items() if status not in ("pass", "not-run")]
     not_run = [part for part, status in row.statuses.items() if status == "not-run"]
-    return (
-        f"| `{row.name}` | {row.score:g} / {row.max_score:g} | {', '.join(failed)} | {', '.join(not_run)} |"
-    )
+    mistake = f"[`{row.name}`](#{row.name})"  # its section in the book has the slug as its label
+    keeps = f"{row.score:g} / {row.max_score:g}".replace(" ", "\N{NO-BREAK SPACE}")
+    return f"| {mistake} | {keeps} | {', '.join(failed)} | {', '.join(not_run)} |"
 
 
 def main() -> int:

@@ -45,28 +45,38 @@ __all__ = [
     "decided_qkv",
     "expect",
     "expect_answer",
+    "expect_boolean",
     "expect_close",
     "expect_equal",
     "expect_gradients",
+    "expect_number",
     "expect_raises",
     "expect_unchanged",
+    "expect_whole",
     "filled",
     "gradients",
+    "heads_alone",
+    "high_qkv",
     "keep",
     "load_parameters",
+    "low_qkv",
     "mask_of",
     "number_of",
     "output_of",
     "pair_of",
     "part",
+    "part_for_each",
     "random_layer",
     "random_mask",
+    "reload",
     "scalar_qkv",
     "stored_layer",
+    "stored_text",
     "tensor",
     "twins",
     "undecided_layer",
     "undecided_qkv",
+    "wide_qkv",
 ]
 
 
@@ -139,6 +149,25 @@ def part(
         )
 
     return decorate
+
+
+def part_for_each(check: Callable[[str], None], *, points: float, proves: Mapping[str, str]) -> list[Part]:
+    """A part for each of several questions that are checked in the same way, for instance for short answers.
+
+    Args:
+        check: raises `Mismatch` if the student's answer to this question is not right.
+        points: what each part is worth; a literal number.
+        proves: what the part about a question proves, by question; written out, since the points are read from
+            the text.
+    """
+
+    def about(question: str) -> Callable[[np.random.Generator], None]:
+        return lambda rng: check(question)
+
+    return [
+        Part(question.replace("_", " "), float(points), (), None, words, about(question))
+        for question, words in proves.items()
+    ]
 
 
 def checker_parts(check: Any, item: str, *, right: float, each: float) -> list[Part]:
@@ -289,6 +318,24 @@ def number_of(result: Any, what: str) -> int | float:
     return result
 
 
+def expect_number(result: Any, expected: float, what: str) -> None:
+    """The result is this number, whole or not: whether it is an int may have a part of its own.
+
+    Raises:
+        Mismatch: if it is no number, or another one.
+    """
+    expect(number_of(result, what) == expected, f"{what} is not right")
+
+
+def expect_whole(result: Any, what: str) -> None:
+    """The result is an int, whatever number it is.
+
+    Raises:
+        Mismatch: if it is not.
+    """
+    expect(type(number_of(result, what)) is int, f"{what} should be an int, but it is a float")
+
+
 def mask_of(result: Any) -> np.ndarray:
     """The mask that a result is, of booleans or of numbers: the dtype may have a part of its own.
 
@@ -298,6 +345,16 @@ def mask_of(result: Any) -> np.ndarray:
     if not (isinstance(result, np.ndarray) and result.dtype.kind in "biuf"):
         raise Mismatch(f"the mask should be a boolean array, but it is {_describe(result)}")
     return result
+
+
+def expect_boolean(result: Any) -> None:
+    """The mask that a result is holds booleans, not numbers.
+
+    Raises:
+        Mismatch: if it does not, or is no mask.
+    """
+    dtype = mask_of(result).dtype
+    expect(dtype.kind == "b", f"the mask should be boolean, but its dtype is {dtype}")
 
 
 def output_of(result: Any) -> Any:
@@ -362,6 +419,18 @@ def twins(tested: Any, reference: Any, parameters: dict[str, Any], *args: Any, *
     expected.load_state_dict(parameters)
     module.eval()
     return module, expected.eval()
+
+
+def reload(pair: tuple[Any, Any], parameters: dict[str, Any]) -> tuple[Any, Any]:
+    """The twins with other numbers, which the student's module gets through its own `load_state_dict`.
+
+    Raises:
+        CallError: if that fails.
+    """
+    module, expected = pair
+    module.load_state_dict(parameters, strict=False)  # it may have buffers of its own
+    expected.load_state_dict(parameters)
+    return pair
 
 
 def gradients(callee: Any, args: Sequence[Any], wrt: Sequence[int | str], cotangent: Any) -> list[Any]:
@@ -472,6 +541,23 @@ def scalar_qkv(rng: np.random.Generator, *leading: int, n: int = 5, m: int = 7) 
     return [rng.normal(size=(*leading, tokens, 1)) for tokens in (n, m, m)]
 
 
+def wide_qkv(rng: np.random.Generator, *leading: int) -> list[np.ndarray]:
+    """Q, K and V of ordinary size and with d_k = 24, so that only the right scale gives the right weights."""
+    return [rng.normal(size=(*leading, *size)) for size in ((5, 24), (7, 24), (7, 6))]
+
+
+def low_qkv(rng: np.random.Generator) -> list[np.ndarray]:
+    """Q, K and V of width 1; the scores of two queries are about -20,000, those of a row close to each other."""
+    Q = np.array([[-200.0], [1.0], [-200.0], [-1.0], [50.0]])
+    return [Q, 100.0 + rng.normal(size=(7, 1)) / 100.0, rng.normal(size=(7, 1))]
+
+
+def high_qkv(rng: np.random.Generator) -> list[np.ndarray]:
+    """Q, K and V of width 1; scores are in the thousands, of either sign, those of a row close to each other."""
+    Q = np.array([[100.0], [-100.0], [0.0], [100.0], [-1.0]])
+    return [Q, 30.0 + rng.normal(size=(7, 1)) / 100.0, rng.normal(size=(7, 1))]
+
+
 def decided_qkv(
     rng: np.random.Generator, *leading: int, n: int = 5, m: int = 7, d_k: int = 4, d_v: int = 6
 ) -> list[np.ndarray]:
@@ -541,6 +627,12 @@ def decided_layer(
     return X, W_Q, W_K, W_V, W_O, num_heads
 
 
+def heads_alone(layer: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A layer whose W_O passes the heads on as they are, since W_O has a part of its own."""
+    X, W_Q, W_K, W_V, W_O, num_heads = layer
+    return X, W_Q, W_K, W_V, np.eye(*W_O.shape), num_heads
+
+
 def stored_layer(
     rng: np.random.Generator, batch: int, n: int, num_heads: int, d_k: int, *, biased: Sequence[str] = ()
 ) -> tuple[Any, ...]:
@@ -552,6 +644,18 @@ def stored_layer(
     weights = {"query": W_Q.T, "key": W_K.T, "value": W_V.T, "dense": W_O.T}
     biases = {name: rng.normal(size=len(W)) * (name in biased) for name, W in weights.items()}
     return X, {name: {"weight": W, "bias": biases[name]} for name, W in weights.items()}, num_heads
+
+
+def stored_text(width: int, weight: str = "", bias: str = "") -> str:
+    """The text of a stored layer's weights, for examples: `query`, `key`, `value` and `dense` are all alike.
+
+    Args:
+        width: d_model.
+        weight: the text of an array. Empty: it passes everything on.
+        bias: the text of an array. Empty: zeros.
+    """
+    weight, bias = weight or f"np.eye({width})", bias or f"np.zeros({width})"
+    return f"dict.fromkeys(['query', 'key', 'value', 'dense'], {{'weight': {weight}, 'bias': {bias}}})"
 
 
 def undecided_layer(

@@ -101,8 +101,9 @@ class MultiHeadAttention(nn.Module):
         Q = self.split_heads(self.q_proj(x))  # (batch, heads, n, d_k)
         K = self.split_heads(self.k_proj(x))  # (batch, heads, n, d_k)
         V = self.split_heads(self.v_proj(x))  # (batch, heads, n, d_k)
-        _, weights = attention(Q, K, V, mask)  # (batch, heads, n, n)
-        heads = self.dropout(weights) @ V  # (batch, heads, n, d_k)
+        heads, weights = attention(Q, K, V, mask)  # (batch, heads, n, d_k), (batch, heads, n, n)
+        if self.training and self.dropout.p > 0:  # else the output stays as it is
+            heads = self.dropout(weights) @ V  # (batch, heads, n, d_k)
         return self.out_proj(heads.transpose(1, 2).flatten(2))  # (batch, n, d_model)
 
     def split_heads(self, x: torch.Tensor) -> torch.Tensor:

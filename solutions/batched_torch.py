@@ -19,16 +19,20 @@ from mha_grader.testing import (
     expect_unchanged,
     filled,
     gradients,
+    high_qkv,
     keep,
     load_parameters,
+    low_qkv,
     output_of,
     pair_of,
     part,
     random_mask,
+    reload,
     scalar_qkv,
     tensor,
     twins,
     undecided_qkv,
+    wide_qkv,
 )
 
 reference = SimpleNamespace()  # in grading: the instructor's solutions by name
@@ -255,7 +259,7 @@ def values(rng):
 )
 def scale(rng):
     "The scores are divided by the square root of the width d_k of queries and keys."
-    expect_output(rng.normal(size=(5, 24)), rng.normal(size=(7, 24)), rng.normal(size=(7, 3)))
+    expect_output(*wide_qkv(rng))
 
 
 @part(
@@ -271,7 +275,7 @@ def leading_axes(rng):
 @part(points=1, needs=("scale", "leading_axes"))
 def scale_in_a_batch(rng):
     "The width d_k is found on the last axis, however many axes there are."
-    expect_output(*[rng.normal(size=(2, 3, *size)) for size in [(5, 24), (7, 24), (7, 6)]])
+    expect_output(*wide_qkv(rng, 2, 3))
 
 
 @part(points=1, example="attention(torch.zeros(1, 3), torch.ones(2, 3), torch.tensor([[0.0], [10.0]]))")
@@ -320,9 +324,7 @@ def masked_weights(rng):
 )
 def scores_far_below_zero(rng):
     "A masked key gets no weight even if the scores of all the others are about -20,000."
-    Q = np.array([[-200.0], [1.0], [-200.0], [-1.0], [50.0]])
-    K = 100.0 + rng.normal(size=(7, 1)) / 100.0  # the scores of a row lie within a few of each other
-    expect_output(Q, K, rng.normal(size=(7, 1)), random_mask(rng, 5, 7), tolerance=1e-2)
+    expect_output(*low_qkv(rng), random_mask(rng, 5, 7), tolerance=1e-2)
 
 
 @part(
@@ -331,9 +333,7 @@ def scores_far_below_zero(rng):
 )
 def large_scores(rng):
     "Scores in the thousands, of either sign, do not overflow."
-    Q = np.array([[100.0], [-100.0], [0.0], [100.0], [-1.0]])
-    K = 30.0 + rng.normal(size=(7, 1)) / 100.0
-    expect_output(Q, K, rng.normal(size=(7, 1)), tolerance=1e-2)
+    expect_output(*high_qkv(rng), tolerance=1e-2)
 
 
 @part(
@@ -732,11 +732,7 @@ def moves_to_another_dtype(rng):
 @part(points=1, needs="values")
 def state_dict(rng):
     "What load_state_dict loads under the names of the four linear layers is what the layer works with."
-    layer, expected = layers(rng)
-    parameters = numbers(rng, 6, 1, "equal")  # others than it has
-    layer.load_state_dict(parameters, strict=False)  # it may have buffers of its own
-    expected.load_state_dict(parameters)
-    expect_output((layer, expected), tokens(rng, 2, 5, 6))
+    expect_output(reload(layers(rng), numbers(rng, 6, 1, "equal")), tokens(rng, 2, 5, 6))
 
 
 @part(points=1, needs="queries_and_keys")
@@ -994,11 +990,7 @@ def moves_to_another_device(rng):
 @part(points=1, needs="one_head")
 def state_dict(rng):
     "What load_state_dict loads under the names of the linear layers is what the layer works with."
-    layer, expected = layers(rng)
-    parameters = numbers(rng, 6)  # others than it has
-    layer.load_state_dict(parameters, strict=False)  # it may have buffers of its own
-    expected.load_state_dict(parameters)
-    expect_output((layer, expected), tokens(rng, 2, 5, 6))
+    expect_output(reload(layers(rng), numbers(rng, 6)), tokens(rng, 2, 5, 6))
 
 
 @part(points=1, needs="one_head", example="filled(CausalSelfAttention(2, 1, 3))(torch.eye(2)[None])")
@@ -1337,8 +1329,7 @@ def values(rng):
 def scale(rng):
     "The scores are divided by √d_k once, and leading axes may be any number."
     for leading in ((), (2,), (2, 3)):
-        sizes = [(5, 24), (7, 24), (7, 6)]
-        expect_output(*[rng.normal(size=(*leading, *size)) for size in sizes])
+        expect_output(*wide_qkv(rng, *leading))
 
 
 @part(

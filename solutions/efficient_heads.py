@@ -13,7 +13,9 @@ from mha_grader.testing import (
     expect,
     expect_close,
     expect_equal,
+    expect_number,
     expect_unchanged,
+    heads_alone,
     number_of,
     part,
     random_layer,
@@ -178,10 +180,8 @@ check_unchanged(
 
 
 def decided(rng, batch=1, num_kv_heads=6):
-    X, W_Q, W_K, W_V, _, _ = decided_layer(
-        rng, batch, n=7, num_heads=6, d_k=3, num_kv_heads=num_kv_heads, apart=300.0
-    )
-    return X, W_Q, W_K, W_V, np.eye(18), 6, num_kv_heads  # W_O has a part of its own
+    layer = decided_layer(rng, batch, n=7, num_heads=6, d_k=3, num_kv_heads=num_kv_heads, apart=300.0)
+    return *heads_alone(layer), num_kv_heads
 
 
 def expect_output(arguments):
@@ -226,8 +226,7 @@ def one_key_head(rng):
 )
 def scale(rng):
     "The scores are divided by the square root of the width d_k of a head."
-    X, W_Q, W_K, W_V, _, num_heads = random_layer(rng, batch=1, n=5, num_heads=2, d_k=16)
-    expect_output((X, W_Q, W_K, W_V, np.eye(32), num_heads, num_heads))
+    expect_output((*heads_alone(random_layer(rng, batch=1, n=5, num_heads=2, d_k=16)), 2))
 
 
 @part(
@@ -323,19 +322,17 @@ check_number("three key heads", kv_cache_bytes(1, 3, 2, 3, 4), 288)
 ### BEGIN HIDDEN TESTS
 
 
+NUMBER = "the number of bytes"
+
+
 def bytes_of(*sizes):
-    return number_of(kv_cache_bytes(*sizes), "the number of bytes")
-
-
-def expect_bytes(*sizes):
-    right = bytes_of(*sizes) == reference.kv_cache_bytes(*sizes)
-    expect(right, "the number of bytes is not right")
+    return number_of(kv_cache_bytes(*sizes), NUMBER)
 
 
 def expect_as_many(number, other):
     # A forgotten factor costs the part about the values, not those about the size of a number. One factor alone
     # gives no more than 4 * 11.
-    expect(number == other > 44, "the number of bytes is not right")
+    expect(number == other > 44, f"{NUMBER} is not right")
 
 
 def some_sizes(rng):
@@ -346,7 +343,8 @@ def some_sizes(rng):
 def values(rng):
     "Keys and values are counted in each layer, for each sequence, token and key head."
     for _ in range(3):
-        expect_bytes(*some_sizes(rng), 2)
+        sizes = (*some_sizes(rng), 2)
+        expect_number(kv_cache_bytes(*sizes), reference.kv_cache_bytes(*sizes), NUMBER)
 
 
 @part(points=1, example="kv_cache_bytes(1, 1, 1, 1, 1)")
@@ -368,7 +366,7 @@ def other_sizes(rng):
 def whole_number(rng):
     "The result is an int, exact also when it is large."
     sizes = [3 ** int(power) for power in rng.permutation([9, 9, 5, 5, 7])]
-    expect_equal(kv_cache_bytes(*sizes), reference.kv_cache_bytes(*sizes), what="the number of bytes")
+    expect_equal(kv_cache_bytes(*sizes), reference.kv_cache_bytes(*sizes), NUMBER)
 
 
 ### END HIDDEN TESTS
@@ -503,8 +501,8 @@ import contextlib
 
 
 def decided(rng, batch=1, n=7):
-    X, W_Q, W_K, W_V, _, num_heads = decided_layer(rng, batch, n, num_heads=3, d_k=3)
-    return X, (W_Q, W_K, W_V, np.eye(9), num_heads)  # W_O has a part of its own
+    X, *weights = heads_alone(decided_layer(rng, batch, n, num_heads=3, d_k=3))
+    return X, weights
 
 
 def forget(*layers):
@@ -592,8 +590,7 @@ def batch(rng):
 )
 def scale(rng):
     "The scores are divided by the square root of the width d_k of a head."
-    X, W_Q, W_K, W_V, _, num_heads = random_layer(rng, batch=1, n=5, num_heads=2, d_k=16)
-    weights = (W_Q, W_K, W_V, np.eye(32), num_heads)
+    X, *weights = heads_alone(random_layer(rng, batch=1, n=5, num_heads=2, d_k=16))
     expect_last(CachedAttention(*weights), X, weights)
 
 
@@ -755,8 +752,7 @@ check_unchanged(
 
 
 def decided(rng, batch=1, num_heads=4):
-    X, W_Q, W_K, W_V, _, _ = decided_layer(rng, batch, n=7, num_heads=num_heads, d_k=3, d_model=12)
-    return X, W_Q, W_K, W_V, np.eye(3 * num_heads, 12), num_heads  # W_O has a part of its own
+    return heads_alone(decided_layer(rng, batch, n=7, num_heads=num_heads, d_k=3, d_model=12))
 
 
 def expect_output(arguments):
@@ -1023,8 +1019,8 @@ def inputs_unchanged(rng):
 # %% [markdown] id="see_pruning"
 # **Look at it.** A layer with eight heads, each with rows of `W_O` that are two thirds as large as those of the
 # head before. Heads are removed one after the other, the least important first, or the most important first.
-# The plot shows how far the output moves. In the next assignment you do the same with heads of a real model,
-# and measure their importance yourself.
+# The plot shows how far the output moves. In a later assignment, *The heads of a trained model*, you do the same
+# with heads of a real model, and measure their importance yourself.
 
 # %% role="show" id="plot_pruning"
 rng = np.random.default_rng(0)

@@ -11,8 +11,10 @@ from mha_grader.testing import (
     decided_layer,
     expect,
     expect_close,
+    expect_number,
     expect_raises,
     expect_unchanged,
+    expect_whole,
     number_of,
     output_of,
     part,
@@ -123,8 +125,7 @@ check_raises("no head", head_dim, 8, 0, error=ValueError, mentions=(8, 0))
 ### BEGIN HIDDEN TESTS
 
 
-def width_of(*sizes):
-    return number_of(head_dim(*sizes), "the width of a head")
+WIDTH = "the width of a head"
 
 
 @part(points=2, example="head_dim(12, 3)")
@@ -132,15 +133,13 @@ def values(rng):
     "The width of a head times the number of heads is d_model."
     d_k, heads = int(rng.integers(9, 99)), int(rng.integers(2, 9))
     for d_model, num_heads in [(d_k * heads, heads), (768, 12), (5, 1), (1, 1), (heads, heads)]:
-        right = width_of(d_model, num_heads) == d_model // num_heads
-        expect(right, "the width of a head is not right")
+        expect_number(head_dim(d_model, num_heads), d_model // num_heads, WIDTH)
 
 
 @part(points=1, needs="values", example="head_dim(12, 3)")
 def whole_number(rng):
     "The width is an int, not a float."
-    width = width_of(768, 12)
-    expect(type(width) is int, "the width of a head should be an int, but it is a float")
+    expect_whole(head_dim(768, 12), WIDTH)
 
 
 @part(points=2, needs="values")
@@ -1083,13 +1082,12 @@ check_number(
 ### BEGIN HIDDEN TESTS
 
 
-def count_of(*arguments, **options):
-    return number_of(count_parameters(*arguments, **options), "the number of parameters")
+NUMBER = "the number of parameters"
 
 
 def expect_count(*arguments, **options):
-    right = count_of(*arguments, **options) == reference.count_parameters(*arguments, **options)
-    expect(right, "the number of parameters is not right")
+    right = reference.count_parameters(*arguments, **options)
+    expect_number(count_parameters(*arguments, **options), right, NUMBER)
 
 
 @part(points=1, example="count_parameters(6, 1)")
@@ -1130,8 +1128,7 @@ def biases_of_shared_keys_and_values(rng):
 @part(points=1, needs="several_heads", example="count_parameters(6, 3)")
 def whole_number(rng):
     "The count is an int, not a float."
-    count = count_of(768, 12)
-    expect(type(count) is int, "the number of parameters should be an int, but it is a float")
+    expect_whole(count_parameters(768, 12), NUMBER)
 
 
 ### END HIDDEN TESTS
@@ -1191,8 +1188,11 @@ check_number("one token of width 1", attention_flops(1, 1), 12)
 ### BEGIN HIDDEN TESTS
 
 
+NUMBER = "the number of operations"
+
+
 def flops_of(n, d_model):
-    return number_of(attention_flops(n, d_model), "the number of operations")
+    return number_of(attention_flops(n, d_model), NUMBER)
 
 
 # The count is a·n + b·n². From the counts for n and 2·n tokens both a and b can be told, so that somebody who
@@ -1219,15 +1219,13 @@ def scores_and_values(rng):
 def all_together(rng):
     "The whole count is right."
     for n, d_model in [(1024, 768), (1, 1), (int(rng.integers(4, 99)), int(rng.integers(4, 99)))]:
-        right = flops_of(n, d_model) == reference.attention_flops(n, d_model)
-        expect(right, "the number of operations is not right")
+        expect_number(attention_flops(n, d_model), reference.attention_flops(n, d_model), NUMBER)
 
 
 @part(points=1, needs="all_together", example="attention_flops(2, 3)")
 def whole_number(rng):
     "The count is an int, not a float."
-    flops = flops_of(1024, 768)
-    expect(type(flops) is int, "the number of operations should be an int, but it is a float")
+    expect_whole(attention_flops(1024, 768), NUMBER)
 
 
 ### END HIDDEN TESTS

@@ -7,7 +7,7 @@
 # %% role="author"
 from types import SimpleNamespace
 
-from mha_grader.testing import checker_parts, expect, expect_close, pair_of, part, random_mask
+from mha_grader.testing import checker_parts, expect, expect_close, pair_of, part, part_for_each, random_mask
 
 reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 
@@ -444,7 +444,8 @@ for letter in "abcdefgh":
 ### BEGIN HIDDEN TESTS
 
 
-def expect_case(letter):
+def expect_case(case):
+    letter = case[-1]
     expect(isinstance(diagnosis, dict), "diagnosis should be a dict")
     answer = diagnosis.get(letter)
     expect(isinstance(answer, str), f"diagnosis[{letter!r}] should be one of the names, in quotation marks")
@@ -452,52 +453,20 @@ def expect_case(letter):
     expect(slug == reference.diagnosis[letter], f"case {letter} has another mistake")
 
 
-@part(points=1)
-def case_a(rng):
-    "The mistake of case a is recognised."
-    expect_case("a")
-
-
-@part(points=1)
-def case_b(rng):
-    "The mistake of case b is recognised."
-    expect_case("b")
-
-
-@part(points=1)
-def case_c(rng):
-    "The mistake of case c is recognised."
-    expect_case("c")
-
-
-@part(points=1)
-def case_d(rng):
-    "The mistake of case d is recognised."
-    expect_case("d")
-
-
-@part(points=1)
-def case_e(rng):
-    "The mistake of case e is recognised."
-    expect_case("e")
-
-
-@part(points=1)
-def case_f(rng):
-    "The mistake of case f is recognised."
-    expect_case("f")
-
-
-@part(points=1)
-def case_g(rng):
-    "The mistake of case g is recognised."
-    expect_case("g")
-
-
-@part(points=1)
-def case_h(rng):
-    "The mistake of case h is recognised."
-    expect_case("h")
+parts = part_for_each(
+    expect_case,
+    points=1,
+    proves={
+        "case_a": "The mistake of case a is recognised.",
+        "case_b": "The mistake of case b is recognised.",
+        "case_c": "The mistake of case c is recognised.",
+        "case_d": "The mistake of case d is recognised.",
+        "case_e": "The mistake of case e is recognised.",
+        "case_f": "The mistake of case f is recognised.",
+        "case_g": "The mistake of case g is recognised.",
+        "case_h": "The mistake of case h is recognised.",
+    },
+)
 
 
 ### END HIDDEN TESTS

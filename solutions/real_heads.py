@@ -15,8 +15,10 @@ from mha_grader.testing import (
     output_of,
     pair_of,
     part,
+    part_for_each,
     random_mask,
     stored_layer,
+    stored_text,
 )
 
 reference = SimpleNamespace()  # in grading: the instructor's solutions by name
@@ -26,8 +28,8 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # So far the weights were random, and no head meant anything. Now you open a model that many people use:
 # all-MiniLM-L6-v2, which turns sentences into vectors for search. It has 6 layers of 12 heads, d_model = 384,
-# and it was trained on more than a billion pairs of sentences. Nobody told its heads what to do. You find out
-# what they do.
+# and it was trained to give sentences of like meaning like vectors. Nobody told its heads what to do. You find
+# out what they do.
 #
 # | | item | what it is | points | minutes |
 # |---|---|---|---|---|
@@ -245,8 +247,7 @@ def undecided(weights):
 
 @part(
     points=2,
-    example="bert_attention(np.array([[[1.0, 2.0], [3.0, 4.0]]]), dict.fromkeys(['query', 'key', 'value', "
-    "'dense'], {'weight': np.eye(2), 'bias': np.zeros(2)}), 2)[0]",
+    example=f"bert_attention(np.array([[[1.0, 2.0], [3.0, 4.0]]]), {stored_text(2)}, 2)[0]",
 )
 def output(rng):
     "The output is that of multi-head attention, through dense."
@@ -255,8 +256,8 @@ def output(rng):
 
 @part(
     points=4,
-    example="bert_attention(np.array([[[1.0, 2.0]]]), dict.fromkeys(['query', 'key', 'value', 'dense'], "
-    "{'weight': np.array([[0.0, 1.0], [3.0, 0.0]]), 'bias': np.zeros(2)}), 2)[0]",
+    example="bert_attention(np.array([[[1.0, 2.0]]]), "
+    f"{stored_text(2, weight='np.array([[0.0, 1.0], [3.0, 0.0]])')}, 2)[0]",
 )
 def weights_stored_as_out_in(rng):
     "A weight is stored as (out, in), so that x is multiplied with its transpose."
@@ -265,8 +266,7 @@ def weights_stored_as_out_in(rng):
 
 @part(
     points=2,
-    example="bert_attention(np.array([[[1.0, 2.0]]]), dict.fromkeys(['query', 'key', 'value', 'dense'], "
-    "{'weight': np.eye(2), 'bias': np.array([10.0, 20.0])}), 2)[0]",
+    example=f"bert_attention(np.array([[[1.0, 2.0]]]), {stored_text(2, bias='np.array([10.0, 20.0])')}, 2)[0]",
 )
 def biases(rng):
     "The biases are added after the products with the weights, in all linear layers."
@@ -275,8 +275,7 @@ def biases(rng):
 
 @part(
     points=1,
-    example="bert_attention(np.array([[[2.0, 0.0], [0.0, 0.0]]]), dict.fromkeys(['query', 'key', 'value', "
-    "'dense'], {'weight': np.eye(2), 'bias': np.zeros(2)}), 1)[0]",
+    example=f"bert_attention(np.array([[[2.0, 0.0], [0.0, 0.0]]]), {stored_text(2)}, 1)[0]",
 )
 def scale(rng):
     "The scores are divided by the square root of the width d_k of a head."
@@ -285,8 +284,7 @@ def scale(rng):
 
 @part(
     points=2,
-    example="bert_attention(np.array([[[1.0, 2.0], [3.0, 4.0]]]), dict.fromkeys(['query', 'key', 'value', "
-    "'dense'], {'weight': np.eye(2), 'bias': np.zeros(2)}), 2)[1]",
+    example=f"bert_attention(np.array([[[1.0, 2.0], [3.0, 4.0]]]), {stored_text(2)}, 2)[1]",
 )
 def attention_weights(rng):
     "The second result is the attention weights of every head."
@@ -297,8 +295,7 @@ def attention_weights(rng):
 
 @part(
     points=1,
-    example="bert_attention(np.array([[[1.0, 2.0]], [[3.0, 4.0]]]), dict.fromkeys(['query', 'key', 'value', "
-    "'dense'], {'weight': np.eye(2), 'bias': np.zeros(2)}), 2)[0]",
+    example=f"bert_attention(np.array([[[1.0, 2.0]], [[3.0, 4.0]]]), {stored_text(2)}, 2)[0]",
 )
 def batch(rng):
     "Each sequence of a batch is treated by itself."
@@ -307,8 +304,8 @@ def batch(rng):
 
 @part(
     points=2,
-    example="bert_attention(np.array([[[1.0, 2.0], [3.0, 4.0]]]), dict.fromkeys(['query', 'key', 'value', "
-    "'dense'], {'weight': np.eye(2), 'bias': np.zeros(2)}), 2, np.array([[False, True], [True, False]]))[0]",
+    example=f"bert_attention(np.array([[[1.0, 2.0], [3.0, 4.0]]]), {stored_text(2)}, 2, "
+    "np.array([[False, True], [True, False]]))[0]",
 )
 def mask(rng):
     "A query averages over the keys for which its row of an (n, n) mask is True."
@@ -317,8 +314,8 @@ def mask(rng):
 
 @part(
     points=1,
-    example="bert_attention(np.array([[[1.0, 2.0], [3.0, 4.0]]]), dict.fromkeys(['query', 'key', 'value', "
-    "'dense'], {'weight': np.zeros((2, 2)), 'bias': np.ones(2)}), 2, np.array([[[[True, False]]]]))[1]",
+    example="bert_attention(np.array([[[1.0, 2.0], [3.0, 4.0]]]), "
+    f"{stored_text(2, weight='np.zeros((2, 2))', bias='np.ones(2)')}, 2, np.array([[[[True, False]]]]))[1]",
 )
 def mask_for_each_sequence(rng):
     "A mask of shape (batch, 1, n, n) or (batch, 1, 1, n) holds for all heads of a sequence."
@@ -625,8 +622,8 @@ def expect_kept(layer, keep):
 
 @part(
     points=2,
-    example="keep_heads(np.array([[[1.0, 2.0]]]), dict.fromkeys(['query', 'key', 'value', 'dense'], "
-    "{'weight': np.array([[1.0, 2.0], [3.0, 4.0]]), 'bias': np.zeros(2)}), 2, [1])",
+    example="keep_heads(np.array([[[1.0, 2.0]]]), "
+    f"{stored_text(2, weight='np.array([[1.0, 2.0], [3.0, 4.0]])')}, 2, [1])",
 )
 def one_head(rng):
     "With one head kept, the output is what this head adds."
@@ -635,8 +632,7 @@ def one_head(rng):
 
 @part(
     points=2,
-    example="keep_heads(np.array([[[1.0, 2.0, 3.0]]]), dict.fromkeys(['query', 'key', 'value', 'dense'], "
-    "{'weight': np.eye(3), 'bias': np.zeros(3)}), 3, [2, 0])",
+    example=f"keep_heads(np.array([[[1.0, 2.0, 3.0]]]), {stored_text(3)}, 3, [2, 0])",
 )
 def several_heads(rng):
     "Several heads may be kept, in whatever order they are listed."
@@ -645,8 +641,7 @@ def several_heads(rng):
 
 @part(
     points=1,
-    example="keep_heads(np.array([[[1.0, 2.0]]]), dict.fromkeys(['query', 'key', 'value', 'dense'], "
-    "{'weight': np.eye(2), 'bias': np.zeros(2)}), 2, [0, 1])",
+    example=f"keep_heads(np.array([[[1.0, 2.0]]]), {stored_text(2)}, 2, [0, 1])",
 )
 def all_heads(rng):
     "With all heads kept, it is the output of the whole attention, scores divided by the root of d_k."
@@ -657,9 +652,8 @@ def all_heads(rng):
 
 @part(
     points=2,
-    example="keep_heads(np.array([[[1.0, 2.0, 3.0]]]), dict.fromkeys(['query', 'key', 'value', 'dense'], "
-    "{'weight': np.eye(3), 'bias': np.zeros(3)}) | {'dense': {'weight': np.eye(3), 'bias': np.full(3, 10.0)}}, "
-    "3, [2, 0])",
+    example=f"keep_heads(np.array([[[1.0, 2.0, 3.0]]]), {stored_text(3)} | "
+    "{'dense': {'weight': np.eye(3), 'bias': np.full(3, 10.0)}}, 3, [2, 0])",
 )
 def bias_of_dense_once(rng):
     "The bias of dense belongs to the output, once, however many heads are kept."
@@ -668,9 +662,8 @@ def bias_of_dense_once(rng):
 
 @part(
     points=2,
-    example="keep_heads(np.array([[[1.0, 2.0]]]), dict.fromkeys(['query', 'key', 'dense'], "
-    "{'weight': np.eye(2), 'bias': np.zeros(2)}) | {'value': {'weight': np.eye(2), 'bias': np.full(2, 10.0)}}, "
-    "2, [1])",
+    example=f"keep_heads(np.array([[[1.0, 2.0]]]), {stored_text(2)} | "
+    "{'value': {'weight': np.eye(2), 'bias': np.full(2, 10.0)}}, 2, [1])",
 )
 def bias_of_values(rng):
     "The bias of a head's values comes and goes with the head."
@@ -789,8 +782,7 @@ def expect_importance(layer):
 
 @part(
     points=2,
-    example="head_importance(np.array([[[3.0, 4.0, 1.0, 0.0]]]), dict.fromkeys(['query', 'key', 'value', 'dense'], "
-    "{'weight': np.eye(4), 'bias': np.zeros(4)}), 2)",
+    example=f"head_importance(np.array([[[3.0, 4.0, 1.0, 0.0]]]), {stored_text(4)}, 2)",
 )
 def one_token(rng):
     "For a single token, it is the Euclidean length of the change of its output."
@@ -799,8 +791,7 @@ def one_token(rng):
 
 @part(
     points=2,
-    example="head_importance(np.array([[[3.0, 4.0, 1.0, 0.0], [-3.0, -4.0, -3.0, 0.0]]]), "
-    "dict.fromkeys(['query', 'key', 'value', 'dense'], {'weight': np.eye(4), 'bias': np.zeros(4)}), 2)",
+    example=f"head_importance(np.array([[[3.0, 4.0, 1.0, 0.0], [-3.0, -4.0, -3.0, 0.0]]]), {stored_text(4)}, 2)",
 )
 def several_tokens(rng):
     "For several tokens, it is the mean of their lengths."
@@ -809,8 +800,7 @@ def several_tokens(rng):
 
 @part(
     points=1,
-    example="head_importance(np.array([[[3.0, 4.0]], [[0.0, 1.0]]]), dict.fromkeys(['query', 'key', 'value', "
-    "'dense'], {'weight': np.eye(2), 'bias': np.zeros(2)}), 2)",
+    example=f"head_importance(np.array([[[3.0, 4.0]], [[0.0, 1.0]]]), {stored_text(2)}, 2)",
 )
 def several_sequences(rng):
     "The mean is over the tokens of all sequences; the scores are divided by the root of d_k."
@@ -821,8 +811,8 @@ def several_sequences(rng):
 
 @part(
     points=1,
-    example="head_importance(np.array([[[3.0, 4.0]]]), dict.fromkeys(['query', 'key', 'value'], "
-    "{'weight': np.eye(2), 'bias': np.zeros(2)}) | {'dense': {'weight': np.eye(2), 'bias': np.ones(2)}}, 2)",
+    example=f"head_importance(np.array([[[3.0, 4.0]]]), {stored_text(2)} | "
+    "{'dense': {'weight': np.eye(2), 'bias': np.ones(2)}}, 2)",
 )
 def biases(rng):
     "The bias of a head's values goes with the head; the bias of dense belongs to no head."
@@ -942,64 +932,27 @@ check_answers(
 ### BEGIN HIDDEN TESTS
 
 
-@part(points=1)
-def previous_layer(rng):
-    "In which layer the head is that looks at the token before."
-    expect_answer(answers, reference.answers, "previous_layer")
+def expect_right(question):
+    tolerance = 0.01 if question == "next_score" else 0.005  # two decimals are enough for it
+    expect_answer(answers, reference.answers, question, tolerance)
 
 
-@part(points=1)
-def previous_head(rng):
-    "Which head looks at the token before."
-    expect_answer(answers, reference.answers, "previous_head")
-
-
-@part(points=1)
-def next_layer(rng):
-    "In which layer the head is that looks at the next token."
-    expect_answer(answers, reference.answers, "next_layer")
-
-
-@part(points=1)
-def next_head(rng):
-    "Which head looks at the next token."
-    expect_answer(answers, reference.answers, "next_head")
-
-
-@part(points=1)
-def next_score(rng):
-    "How much weight that head puts on the next token."
-    expect_answer(answers, reference.answers, "next_score", tolerance=0.01)
-
-
-@part(points=1)
-def their_students(rng):
-    "What a weight shows when its baseline is just as large."
-    expect_answer(answers, reference.answers, "their_students")
-
-
-@part(points=1)
-def agreement_head(rng):
-    "Which head joins a verb to its subject across a nearer noun."
-    expect_answer(answers, reference.answers, "agreement_head")
-
-
-@part(points=1)
-def too_wide(rng):
-    "Whether a head that is right about one sentence is right about its twin."
-    expect_answer(answers, reference.answers, "too_wide")
-
-
-@part(points=1)
-def most_important(rng):
-    "Which of the stored heads the output of the layer misses most."
-    expect_answer(answers, reference.answers, "most_important")
-
-
-@part(points=1)
-def key_bias(rng):
-    "What the bias of the keys does."
-    expect_answer(answers, reference.answers, "key_bias")
+parts = part_for_each(
+    expect_right,
+    points=1,
+    proves={
+        "previous_layer": "In which layer the head is that looks at the token before.",
+        "previous_head": "Which head looks at the token before.",
+        "next_layer": "In which layer the head is that looks at the next token.",
+        "next_head": "Which head looks at the next token.",
+        "next_score": "How much weight that head puts on the next token.",
+        "their_students": "What a weight shows when its baseline is just as large.",
+        "agreement_head": "Which head joins a verb to its subject across a nearer noun.",
+        "too_wide": "Whether a head that is right about one sentence is right about its twin.",
+        "most_important": "Which of the stored heads the output of the layer misses most.",
+        "key_bias": "What the bias of the keys does.",
+    },
+)
 
 
 ### END HIDDEN TESTS

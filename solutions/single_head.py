@@ -11,15 +11,20 @@ from mha_grader.testing import (
     decided_qkv,
     expect,
     expect_answer,
+    expect_boolean,
     expect_close,
     expect_unchanged,
+    high_qkv,
+    low_qkv,
     mask_of,
     output_of,
     pair_of,
     part,
+    part_for_each,
     random_mask,
     scalar_qkv,
     undecided_qkv,
+    wide_qkv,
 )
 
 reference = SimpleNamespace()  # in grading: the instructor's solutions by name
@@ -311,7 +316,7 @@ def values(rng):
 )
 def scale(rng):
     "The scores are divided by the square root of the width d_k of queries and keys."
-    expect_output(rng.normal(size=(5, 24)), rng.normal(size=(7, 24)), rng.normal(size=(7, 3)))
+    expect_output(*wide_qkv(rng))
 
 
 @part(points=1, example="attention(np.zeros((2, 1, 3)), np.ones((2, 2, 3)), np.arange(4.0).reshape(2, 2, 1))")
@@ -332,7 +337,7 @@ def batch_and_heads(rng):
 @part(points=1, needs=("scale", "batch_and_heads"))
 def scale_in_a_batch(rng):
     "The width d_k is found on the last axis, however many axes there are."
-    expect_output(*[rng.normal(size=(2, 3, *size)) for size in [(5, 24), (7, 24), (7, 6)]])
+    expect_output(*wide_qkv(rng, 2, 3))
 
 
 @part(
@@ -406,9 +411,7 @@ def masked_weights(rng):
 )
 def scores_far_below_zero(rng):
     "A masked key gets no weight even if the scores of all the others are about -20,000."
-    Q = np.array([[-200.0], [1.0], [-200.0], [-1.0], [50.0]])
-    K = 100.0 + rng.normal(size=(7, 1)) / 100.0  # the scores of a row lie within a few of each other
-    expect_output(Q, K, rng.normal(size=(7, 1)), random_mask(rng, 5, 7), tolerance=1e-2)
+    expect_output(*low_qkv(rng), random_mask(rng, 5, 7), tolerance=1e-2)
 
 
 @part(
@@ -433,11 +436,10 @@ def masked_scores_far_above(rng):
 )
 def large_scores(rng):
     "Scores in the thousands, of either sign, do not overflow."
-    Q = np.array([[100.0], [-100.0], [0.0], [100.0], [-1.0]])
-    K = 30.0 + rng.normal(size=(7, 1)) / 100.0
-    expect_output(Q, K, rng.normal(size=(7, 1)), tolerance=1e-2)
+    Q, K, V = high_qkv(rng)
+    expect_output(Q, K, V, tolerance=1e-2)
     K[:3] -= 60.0  # now the scores of one query lie 6,000 apart
-    expect_output(Q, K, rng.normal(size=(7, 1)), tolerance=1e-2)
+    expect_output(Q, K, V, tolerance=1e-2)
 
 
 @part(points=1, needs="mask")
@@ -598,8 +600,7 @@ def shape(rng):
 @part(points=1, needs="as_many_keys_as_queries", example="causal_mask(2)")
 def boolean(rng):
     "The entries are True and False, not numbers."
-    mask = mask_of(causal_mask(4))
-    expect(mask.dtype.kind == "b", f"the mask should be boolean, but its dtype is {mask.dtype}")
+    expect_boolean(causal_mask(4))
 
 
 ### END HIDDEN TESTS
@@ -697,8 +698,7 @@ def shape(rng):
 @part(points=1, example="padding_mask(np.array([1, 2]), 3)")
 def boolean(rng):
     "The entries are True and False, not numbers."
-    mask = mask_with_both()
-    expect(mask.dtype.kind == "b", f"the mask should be boolean, but its dtype is {mask.dtype}")
+    expect_boolean(mask_with_both())
 
 
 ### END HIDDEN TESTS
@@ -808,8 +808,7 @@ def padding_anywhere(rng):
 @part(points=1, needs="padding_at_the_end", example="decoder_mask(2, np.array([[True, False]]))")
 def boolean(rng):
     "The entries are True and False, not numbers."
-    mask = mask_of(decoder_mask(5, np.arange(5) < np.array([[3], [5]])))
-    expect(mask.dtype.kind == "b", f"the mask should be boolean, but its dtype is {mask.dtype}")
+    expect_boolean(decoder_mask(5, np.arange(5) < np.array([[3], [5]])))
 
 
 @part(points=1, needs="padding_at_the_end")
@@ -986,52 +985,20 @@ check_answers(
 ### BEGIN HIDDEN TESTS
 
 
-@part(points=1)
-def variance(rng):
-    "How the variance of a dot product grows with the width."
-    expect_answer(answers, reference.answers, "variance")
-
-
-@part(points=1)
-def scaled_variance(rng):
-    "What dividing the scores does to their variance."
-    expect_answer(answers, reference.answers, "scaled_variance")
-
-
-@part(points=1)
-def wrong_scale_deviation(rng):
-    "How large scores are when they are divided by the wrong width."
-    expect_answer(answers, reference.answers, "wrong_scale_deviation")
-
-
-@part(points=1)
-def wrong_scale_effect(rng):
-    "What the size of the scores does to the weights."
-    expect_answer(answers, reference.answers, "wrong_scale_effect")
-
-
-@part(points=1)
-def one_head_share(rng):
-    "How far one head gets when five contents are asked for."
-    expect_answer(answers, reference.answers, "one_head_share")
-
-
-@part(points=1)
-def three_heads_share(rng):
-    "How far three heads get when five contents are asked for."
-    expect_answer(answers, reference.answers, "three_heads_share")
-
-
-@part(points=1)
-def wider_head(rng):
-    "Whether the width of a head changes the limit of one head."
-    expect_answer(answers, reference.answers, "wider_head")
-
-
-@part(points=1)
-def half_and_half(rng):
-    "What can be told from the average of two contents."
-    expect_answer(answers, reference.answers, "half_and_half")
+parts = part_for_each(
+    lambda question: expect_answer(answers, reference.answers, question),
+    points=1,
+    proves={
+        "variance": "How the variance of a dot product grows with the width.",
+        "scaled_variance": "What dividing the scores does to their variance.",
+        "wrong_scale_deviation": "How large scores are when they are divided by the wrong width.",
+        "wrong_scale_effect": "What the size of the scores does to the weights.",
+        "one_head_share": "How far one head gets when five contents are asked for.",
+        "three_heads_share": "How far three heads get when five contents are asked for.",
+        "wider_head": "Whether the width of a head changes the limit of one head.",
+        "half_and_half": "What can be told from the average of two contents.",
+    },
+)
 
 
 ### END HIDDEN TESTS

@@ -17,7 +17,9 @@ from mha_grader.testing import (
     expect_unchanged,
     filled,
     part,
+    part_for_each,
     random_mask,
+    reload,
     tensor,
     twins,
 )
@@ -201,10 +203,7 @@ def gradient(rng):
 @part(points=1, needs="values")
 def registered(rng):
     "load_state_dict and .double() find both linear layers."
-    layer, expected = layers(rng)
-    parameters = numbers(rng)  # others than it has
-    layer.load_state_dict(parameters, strict=False)  # it may have buffers of its own
-    expected.load_state_dict(parameters)
+    layer, expected = reload(layers(rng), numbers(rng))
     layer.double()
     expect_output((layer, expected.double()), positive(rng).double())
 
@@ -479,10 +478,8 @@ def gradient(rng):
 @part(points=1, needs="post_norm_attention")
 def registered(rng):
     "load_state_dict and .double() find everything that the block has."
-    block, expected = blocks(rng, False, without=[FEED_FORWARD])
-    parameters = numbers(rng, 6, 10, without=[FEED_FORWARD])  # others than it has
-    block.load_state_dict(parameters, strict=False)  # it may have buffers of its own
-    expected.load_state_dict(parameters)
+    pair = blocks(rng, False, without=[FEED_FORWARD])
+    block, expected = reload(pair, numbers(rng, 6, 10, without=[FEED_FORWARD]))
     block.double()
     expect_output((block, expected.double()), tokens(rng, 2, 5, 6).double())
 
@@ -631,52 +628,20 @@ check_answers(
 ### BEGIN HIDDEN TESTS
 
 
-@part(points=1)
-def pre_norm_of_nothing(rng):
-    "What a pre-norm block does whose halves add nothing."
-    expect_answer(answers, reference.answers, "pre_norm_of_nothing")
-
-
-@part(points=1)
-def post_norm_of_nothing(rng):
-    "What a post-norm block does whose halves add nothing."
-    expect_answer(answers, reference.answers, "post_norm_of_nothing")
-
-
-@part(points=1)
-def norms_on_the_path(rng):
-    "How often a token is normalised on its straight way through post-norm blocks."
-    expect_answer(answers, reference.answers, "norms_on_the_path")
-
-
-@part(points=1)
-def size_with_depth(rng):
-    "How large tokens become in a pre-norm stack."
-    expect_answer(answers, reference.answers, "size_with_depth")
-
-
-@part(points=1)
-def mixing(rng):
-    "Which half of the block lets tokens exchange what they hold."
-    expect_answer(answers, reference.answers, "mixing")
-
-
-@part(points=1)
-def reach(rng):
-    "How far a stack of blocks sees under a narrow mask."
-    expect_answer(answers, reference.answers, "reach")
-
-
-@part(points=1)
-def reach_with_heads(rng):
-    "How far one block with many heads sees under a narrow mask."
-    expect_answer(answers, reference.answers, "reach_with_heads")
-
-
-@part(points=1)
-def parameters(rng):
-    "How many parameters a block has."
-    expect_answer(answers, reference.answers, "parameters")
+parts = part_for_each(
+    lambda question: expect_answer(answers, reference.answers, question),
+    points=1,
+    proves={
+        "pre_norm_of_nothing": "What a pre-norm block does whose halves add nothing.",
+        "post_norm_of_nothing": "What a post-norm block does whose halves add nothing.",
+        "norms_on_the_path": "How often a token is normalised on its straight way through post-norm blocks.",
+        "size_with_depth": "How large tokens become in a pre-norm stack.",
+        "mixing": "Which half of the block lets tokens exchange what they hold.",
+        "reach": "How far a stack of blocks sees under a narrow mask.",
+        "reach_with_heads": "How far one block with many heads sees under a narrow mask.",
+        "parameters": "How many parameters a block has.",
+    },
+)
 
 
 ### END HIDDEN TESTS

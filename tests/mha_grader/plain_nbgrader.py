@@ -91,6 +91,13 @@ def part(points, needs=(), example=None):
         earned += points
     return run
 
+def part_for_each(check, points, proves):
+    for question in proves:
+        def test(rng):
+            check(question)
+        test.__name__ = question
+        part(points)(test)
+
 {helpers}
 
 reference = {{}}
@@ -105,8 +112,9 @@ elif isinstance({item}, dict):  # NumPy's numbers are numbers
 
 
 HELPERS = (  # of hidden tests, taken over as they are
-    testing.expect_answer, testing.number_of, testing.mask_of, testing.output_of, testing.pair_of,
-    testing.random_mask, testing.scalar_qkv, testing.decided_qkv, testing.undecided_qkv,
+    testing.expect_answer, testing.number_of, testing.mask_of, testing.expect_boolean, testing.output_of,
+    testing.pair_of, testing.random_mask, testing.scalar_qkv, testing.wide_qkv, testing.low_qkv, testing.high_qkv,
+    testing.decided_qkv, testing.undecided_qkv,
 )  # fmt: skip
 
 

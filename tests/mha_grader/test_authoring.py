@@ -396,6 +396,16 @@ WRONG = {
         ),
         "right=…, each=…",
     ),
+    "questions without points": (
+        DEMO.replace("@part(points=0.5", 'parts = part_for_each(check, proves={"a": "b"})\n@part(points=1'),
+        "points=… as a number",
+    ),
+    "questions that are not written out": (
+        DEMO.replace(
+            "@part(points=0.5", "parts = part_for_each(check, points=1, proves=text)\n@part(points=1"
+        ),
+        "proves=… as a dict",
+    ),
     "an import of nothing": (DEMO.replace("softmax", "softmix"), "mha_lib.attention has no softmix"),
     "a given import of nothing": (
         DEMO.replace("import numpy as np", "from mha_lib.masks import mask"),
@@ -604,6 +614,13 @@ def test_hidden_tests_are_borrowed_with_their_points_shared(tmp_path):
     assert [part.points for part in read_parts(hidden)] == [1, 1, 0.25]
     parts = load_parts(hidden, {"mended": None}, SimpleNamespace())
     assert [part.needs for part in parts] == [(), ("ground",), ("values",)]
+
+
+def test_a_part_for_each_question_is_counted():
+    hidden = 'parts = part_for_each(check, points=1.5, proves={"why": "What follows.", "how": "How."})'
+    assert [(part.name, part.points) for part in read_parts(hidden)] == [("why", 1.5), ("how", 1.5)]
+    parts = load_parts("def check(question): pass\n" + hidden, {}, SimpleNamespace())
+    assert [(part.name, part.points) for part in parts] == [("why", 1.5), ("how", 1.5)]
 
 
 def test_a_checkers_parts_are_counted():

@@ -11,24 +11,34 @@ from mha_grader.testing import (
     decided_layer,
     decided_qkv,
     expect_answer,
+    expect_boolean,
     expect_close,
     expect_equal,
     expect_gradients,
+    expect_number,
     expect_raises,
     expect_unchanged,
+    expect_whole,
+    heads_alone,
+    high_qkv,
     load_parameters,
+    low_qkv,
     mask_of,
     number_of,
     output_of,
     pair_of,
+    part_for_each,
     random_layer,
     random_mask,
+    reload,
     scalar_qkv,
     stored_layer,
+    stored_text,
     tensor,
     twins,
     undecided_layer,
     undecided_qkv,
+    wide_qkv,
 )
 from mha_grader.wire import Opaque
 from mha_lib.attention import attention
@@ -204,12 +214,49 @@ def test_a_number_is_a_number_whole_or_not():
             number_of(result, "the count")
 
 
+def test_the_right_number_may_be_whole_or_not_and_that_can_be_asked_for():
+    for result in (3, 3.0, np.array(3)):
+        expect_number(result, 3, "the count")
+    for result, words in [(4, "the count is not right"), ("3", "the count should be a number")]:
+        with pytest.raises(Mismatch, match=words):
+            expect_number(result, 3, "the count")
+    for result in (3, np.array(4)):
+        expect_whole(result, "the count")
+    for result, words in [(3.0, "should be an int, but it is a float"), (True, "should be a number")]:
+        with pytest.raises(Mismatch, match=words):
+            expect_whole(result, "the count")
+
+
+def test_a_part_for_each_question_checks_that_question():
+    proves = {"how_many": "What is counted.", "why": "What follows."}
+    first, second = part_for_each(
+        lambda question: expect_answer({"how_many": 3, "why": "a"}, {"how_many": 3, "why": "b"}, question),
+        points=2,
+        proves=proves,
+    )
+    assert [(part.name, part.proves) for part in (first, second)] == [
+        ("how many", "What is counted."),
+        ("why", "What follows."),
+    ]
+    assert (first.points, first.needs, first.example) == (2.0, (), None)
+    first.run(np.random.default_rng(0))
+    with pytest.raises(Mismatch, match=r"why.* is not the right choice"):
+        second.run(np.random.default_rng(0))
+
+
 def test_a_mask_is_an_array_of_booleans_or_numbers():
     for result in (np.array([True]), np.array([1]), np.array([1.0])):
         assert mask_of(result) is result
     for result in (None, [True], np.array(["yes"]), np.array([1j])):
         with pytest.raises(Mismatch, match="the mask should be a boolean array, but it is"):
             mask_of(result)
+
+
+def test_a_mask_of_booleans_can_be_asked_for():
+    expect_boolean(np.array([True, False]))
+    for result, words in [(np.array([1, 0]), "its dtype is int64"), ([True], "should be a boolean array")]:
+        with pytest.raises(Mismatch, match=words):
+            expect_boolean(result)
 
 
 def test_the_output_may_come_alone_or_in_a_pair():
@@ -249,6 +296,19 @@ def test_twins_have_the_same_numbers_and_drop_nothing():
     x = torch.arange(6.0).view(2, 3)
     expect_close(module(x), x @ torch.arange(9.0).view(3, 3).T + 2.0)
     expect_close(expected(x), x @ torch.arange(9.0).view(3, 3).T + 2.0)
+
+
+def test_twins_get_other_numbers_through_the_modules_own_load_state_dict():
+    module, expected = reload(twins(line(), Line, parameters(bias=2.0), 3), parameters(bias=5.0))
+    x = torch.arange(6.0).view(2, 3)
+    for found in (module(x), expected(x)):
+        expect_close(found, x @ torch.arange(9.0).view(3, 3).T + 5.0)
+    deaf = Recorder(local(f=type("Deaf", (Line,), {"load_state_dict": lambda *a, **o: None})))
+    module, expected = reload(
+        twins(deaf.bind("f", Line), Line, parameters(bias=2.0), 3), parameters(bias=5.0)
+    )
+    with pytest.raises(Mismatch, match="off by more"):
+        expect_close(module(x), expected(x))
 
 
 def test_a_missing_bias_matters_only_where_it_is_not_zero():
@@ -308,6 +368,25 @@ def test_on_tokens_of_width_1_the_root_of_the_width_does_nothing():
     assert (Q.shape, K.shape, V.shape) == ((2, 3, 1), (2, 4, 1), (2, 4, 1))
 
 
+def test_on_wide_tokens_only_the_right_scale_gives_the_right_output():
+    Q, K, V = wide_qkv(np.random.default_rng(0), 2, 3)
+    assert (Q.shape, K.shape, V.shape) == ((2, 3, 5, 24), (2, 3, 7, 24), (2, 3, 7, 6))
+    expect_close(at_scale(Q, K, V, np.sqrt(24)), attention(Q, K, V)[0])
+    for scale in (1.0, 24.0, np.sqrt(6)):
+        with pytest.raises(Mismatch, match="off by more"):
+            expect_close(at_scale(Q, K, V, scale), attention(Q, K, V)[0])
+
+
+@pytest.mark.parametrize(("qkv", "least", "most"), [(low_qkv, -20050, 5050), (high_qkv, -3050, 3050)])
+def test_scores_far_from_zero_lie_close_to_each_other_in_each_row(qkv, least, most):
+    Q, K, V = qkv(np.random.default_rng(0))
+    assert (Q.shape, K.shape, V.shape) == ((5, 1), (7, 1), (7, 1))
+    scores = Q @ K.T
+    assert least < scores.min() < 0.97 * least
+    assert 0.97 * most < scores.max() < most
+    assert 0.001 < np.ptp(scores, axis=-1).max() < 15
+
+
 def test_undecided_tokens_get_equal_weights():
     Q, K, V = undecided_qkv(np.random.default_rng(0), 2)
     assert (Q.shape, K.shape, V.shape) == ((2, 5, 1), (2, 7, 1), (2, 7, 6))
@@ -355,3 +434,27 @@ def test_a_stored_layer_is_a_layer_with_transposed_weights_and_the_biases_that_w
     expect_close(bert_attention(x, weights, num_heads)[0], pruned_attention(x, *plain, num_heads))
     _, weights, _ = stored_layer(np.random.default_rng(0), 2, 4, 5, 3, biased=["value"])
     assert [name for name in weights if weights[name]["bias"].any()] == ["value"]
+
+
+def test_a_layer_of_heads_alone_passes_them_on_whatever_w_o_was():
+    layer = decided_layer(np.random.default_rng(0), batch=2, n=5, num_heads=2, d_k=3, d_model=10)
+    X, W_Q, W_K, W_V, W_O, num_heads = heads_alone(layer)
+    assert num_heads == 2
+    for got, given in zip((X, W_Q, W_K, W_V), layer, strict=False):
+        assert got is given
+    expected = np.concatenate(  # head by head
+        [attention(*(X @ W[:, own] for W in (W_Q, W_K, W_V)))[0] for own in (slice(0, 3), slice(3, 6))],
+        axis=-1,
+    )
+    expect_close(pruned_attention(X, W_Q, W_K, W_V, W_O, 2)[..., :6], expected)
+
+
+def test_the_text_of_a_stored_layer_is_that_of_four_linear_layers():
+    for text, x, right in [
+        (stored_text(2), [[[3.0, 4.0]]], [[[3.0, 4.0]]]),
+        (stored_text(2, weight="2.0 * np.eye(2)"), [[[3.0, 4.0]]], [[[12.0, 16.0]]]),
+        (stored_text(1, bias="np.ones(1)"), [[[3.0]]], [[[5.0]]]),
+    ]:
+        weights = eval(text, {"np": np})
+        assert list(weights) == ["query", "key", "value", "dense"]
+        expect_close(bert_attention(np.array(x), weights, 1)[0], np.array(right))

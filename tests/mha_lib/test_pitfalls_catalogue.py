@@ -1,14 +1,36 @@
 """Each mistake is shown by an example that the right code gets right, with its wrong lines and no more."""
 
+import inspect
+
 import numpy as np
 import pytest
 
 from mha_lib.pitfalls import BANK, catalogue, torch_examples, variants
 from mha_lib.pitfalls.catalogue import ITEMS, as_text, call_of, differ, expose, run, wrong_lines
 from mha_lib.pitfalls.examples import does_not_divide, no_features
+from mha_lib.torch_attention import sdpa_attention
 
 RAISING = {does_not_divide, no_features}  # there the right code raises an error
+RIGHT = {place: item.right for place, item in ITEMS.items()} | {
+    "batched_torch.sdpa_attention": sdpa_attention  # shown in no example of its own
+}
+VARIANTS = [(place, slug) for place in RIGHT for slug in variants(*place.split("."))]
 EXAMPLES = [(place, example) for place, item in ITEMS.items() for example in item.examples]
+
+
+def parameters(function):
+    return [(p.name, p.default) for p in inspect.signature(function).parameters.values()]
+
+
+@pytest.mark.parametrize(("place", "slug"), VARIANTS)
+def test_a_variant_is_called_like_the_right_code_and_says_what_is_wrong(place, slug):
+    wrong, right = variants(*place.split("."))[slug], RIGHT[place]
+    if hasattr(right, "forward"):  # a layer: what it is made with may have other defaults
+        assert [name for name, _ in parameters(wrong)] == [name for name, _ in parameters(right)]
+        assert parameters(wrong.forward) == parameters(right.forward)
+    else:
+        assert parameters(wrong) == parameters(right)
+    assert wrong.__doc__.startswith("Wrong: ")
 
 
 @pytest.mark.parametrize("slug", BANK)

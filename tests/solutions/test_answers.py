@@ -3,9 +3,6 @@
 import numpy as np
 import pytest
 
-from mha_grader.assignment import load
-from mha_grader.kill_table import judge
-
 WRONG = {
     "single_head": {
         "variance": [10, 1, None, "100", True, [100], np.array([100.0]), float("nan"), 10**400, -(10**400)],
@@ -53,50 +50,37 @@ ROUNDED = {
 QUESTIONS = [(name, question) for name, questions in WRONG.items() for question in questions]
 
 
-@pytest.fixture(scope="module")
-def loaded(course):
-    return {name: load(course, name) for name in WRONG}
-
-
-def grade(assignment, answers):
-    return judge(assignment, "answers", "style", "tested", answers, b"secret")
-
-
-def lost_by(row):
-    return {part for part, status in row.statuses.items() if status != "pass"}
-
-
 @pytest.mark.parametrize(("name", "question"), QUESTIONS, ids=".".join)
-def test_a_wrong_answer_costs_its_own_point(loaded, name, question):
+def test_a_wrong_answer_costs_its_own_point(loaded, lost_by, name, question):
     right = loaded[name].reference.answers
     for wrong in WRONG[name][question]:
-        row = grade(loaded[name], right | {question: wrong})
-        assert lost_by(row) == {question.replace("_", " ")}, wrong
+        lost = lost_by(name, "answers", right | {question: wrong})
+        assert lost == {question.replace("_", " ")}, wrong
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_every_question_is_graded(loaded, name):
+def test_every_question_is_graded(loaded, grade_item, name):
     right = loaded[name].reference.answers
     assert set(right) == set(WRONG[name])
-    assert grade(loaded[name], right).score == len(right)
+    assert grade_item(name, "answers", right).score == len(right)
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_answers_may_be_rounded_and_written_large(loaded, name):
-    assert lost_by(grade(loaded[name], loaded[name].reference.answers | ROUNDED[name])) == set()
+def test_answers_may_be_rounded_and_written_large(loaded, lost_by, name):
+    assert lost_by(name, "answers", loaded[name].reference.answers | ROUNDED[name]) == set()
 
 
 @pytest.mark.parametrize("name", WRONG)
 @pytest.mark.parametrize("junk", [None, [], "text", 3, {}, {1: 2}], ids=repr)
-def test_answers_that_are_no_answers_earn_nothing(loaded, name, junk):
-    row = grade(loaded[name], junk)
+def test_answers_that_are_no_answers_earn_nothing(grade_item, name, junk):
+    row = grade_item(name, "answers", junk)
     assert row.score == 0
     assert set(row.statuses.values()) == {"fail"}
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_verdict_on_an_answer_does_not_give_it_away(loaded, name):
-    row = grade(loaded[name], dict.fromkeys(WRONG[name], 7.5))
+def test_a_verdict_on_an_answer_does_not_give_it_away(loaded, grade_item, name):
+    row = grade_item(name, "answers", dict.fromkeys(WRONG[name], 7.5))
     text = " ".join(row.reasons.values())
     for question, answer in loaded[name].reference.answers.items():
         assert str(answer) not in text.replace(question, "").split()

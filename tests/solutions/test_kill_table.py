@@ -1,12 +1,13 @@
 """The hidden tests, tested: nothing right loses a point, nothing wrong keeps all, every known mistake is named."""
 
 import functools
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mha_grader import assignment as assignments
-from mha_grader.kill_table import PUBLIC_SECRET, page, table
+from mha_grader.kill_table import PUBLIC_SECRET, Row, page, table
 from mha_lib import pitfalls
 from mha_lib.same_items import original
 
@@ -76,6 +77,15 @@ def test_every_mistake_in_the_bank_belongs_to_an_item():
     known = {f"{name}.{item}" for name, item in ITEMS}
     for pitfall in pitfalls.BANK.values():
         assert set(pitfall.variants) <= known, pitfall.slug
+
+
+def test_the_page_links_a_mistake_to_its_section_and_keeps_its_points_on_one_line():
+    parts = {"values": "fail", "scale": "pass", "unchanged": "not-run"}
+    row = Row("pitfall", "no-scale", parts, {"values": "no-scale"}, {}, score=1.5, max_score=4.0)
+    text = page({("demo", "attention"): [replace(row, kind="reference", score=4.0), row]})
+    assert (
+        "| [`no-scale`](#no-scale) | 1.5\N{NO-BREAK SPACE}/\N{NO-BREAK SPACE}4 | values | unchanged |" in text
+    )
 
 
 def test_the_published_table_is_the_one_of_today():
