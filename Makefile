@@ -80,7 +80,7 @@ test: check-machine check-browser check-database $(READY) lint  ## style, types 
 mutants: $(READY)  ## how strong the hidden tests are: change the reference in every place and look what survives
 	$(BIN)/python -m mha_grader.mutation
 
-soak: $(READY)  ## grade a thousand hand-ins while processes are killed at random (about half an hour)
+soak: $(READY)  ## grade a thousand hand-ins while processes are killed at random (some minutes)
 	$(BIN)/python -m tests.mha_grader.killing
 
 bench: exercises  ## the library and the grader against their peers, a few minutes; the book shows it

@@ -12,6 +12,7 @@ a limit on the number of processes does not bind root. Elsewhere all runs in a u
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import functools
 import importlib.metadata
@@ -49,6 +50,10 @@ KEPT = 3  # fork servers that one thread keeps: for the assignment, for candidat
 
 class SandboxUnavailable(Exception):  # noqa: N818 - it names a state of the machine
     """This machine cannot make a sandbox; the text says what to do."""
+
+
+class ServerGone(SandboxUnavailable):
+    """The fork server was ended from outside, and with it the students' processes: no fault of theirs."""
 
 
 @dataclass(frozen=True)
@@ -298,6 +303,12 @@ class ForkServer:
         if message != word:
             raise OSError("it has ended")
         return received
+
+    def has_ended(self) -> bool:
+        """Whether it has ended; waits a moment for one that is about to."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(0.1)
+        return self.process.returncode is not None
 
     def stop(self) -> None:
         """Kill it, and with it every process that it forked."""

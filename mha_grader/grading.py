@@ -17,7 +17,7 @@ from mha_grader import diagnosis, policy, rebuild, store
 from mha_grader.assignment import Assignment, Cell
 from mha_grader.course import Course
 from mha_grader.explain import Example, explain
-from mha_grader.fork_server import Layout, Limits
+from mha_grader.fork_server import Layout, Limits, ServerGone
 from mha_grader.records import ItemRecord, PartRecord, SubmissionRecord
 from mha_grader.runner import Verdict, describe_error, load_parts, run_parts, seed
 from mha_grader.session import Budget, OutOfBudget, Session
@@ -60,10 +60,7 @@ def grade_submission(
         rebuilt = rebuild.rebuild(assignment, data)
     except rebuild.Unusable as unusable:
         return unusable_record(assignment, unusable, data)
-    grader = _Grader(assignment, settings, old)
-    with settings.session(assignment) as session:
-        items = grader.run(session, rebuilt)
-        log = tuple(session.log)
+    items, log = _run(_Grader(assignment, settings, old), rebuilt)
     return SubmissionRecord(
         assignment=assignment.name,
         version=assignment.version,
@@ -73,6 +70,19 @@ def grade_submission(
         notes=tuple(rebuilt.notes),
         log=log,
     )
+
+
+def _run(grader: _Grader, rebuilt: rebuild.Rebuilt) -> tuple[list[ItemRecord], tuple[str, ...]]:
+    """The items of a hand-in and the session's log."""
+
+    def once() -> tuple[list[ItemRecord], tuple[str, ...]]:
+        with grader.settings.session(grader.assignment) as session:
+            return grader.run(session, rebuilt), tuple(session.log)
+
+    try:
+        return once()
+    except ServerGone:  # the machine broke it off, not the student
+        return once()
 
 
 def settings(course: Course) -> Settings:

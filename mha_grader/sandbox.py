@@ -22,7 +22,7 @@ from typing import Any
 import psutil
 
 from mha_grader import fork_server, wire
-from mha_grader.fork_server import START, Layout, Limits
+from mha_grader.fork_server import START, Layout, Limits, ServerGone
 
 MIB = 2**20
 
@@ -110,6 +110,7 @@ class Sandbox:
 
         Raises:
             SandboxTimeout, SandboxMemory, SandboxDied: the process has been killed.
+            ServerGone: it ended because its parent did.
         """
         deadline = time.monotonic() + seconds
         self.number += 1
@@ -162,8 +163,10 @@ class Sandbox:
             view = view[count:]
         return data
 
-    def _ended(self) -> SandboxDied | SandboxMemory:
+    def _ended(self) -> SandboxDied | SandboxMemory | ServerGone:
         self.close()
+        if self._server.has_ended():
+            return ServerGone("the fork server of the sandboxes was ended from outside")
         if self._over_memory:
             return SandboxMemory("it used too much memory")
         return SandboxDied("its process has ended")

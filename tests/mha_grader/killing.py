@@ -3,13 +3,17 @@
 `make soak` runs this with a thousand hand-ins; the tests with sixty.
 """
 
+from __future__ import annotations
+
 import argparse
+import math
 import os
 import random
-import signal
+import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -18,6 +22,8 @@ from pathlib import Path
 import psutil
 
 from mha_grader import store
+from mha_grader.assignment import load
+from tests.mha_grader import plain_nbgrader
 from tests.mha_grader.small_course import DOUBLE, NAME, ROOT, hand_in, make
 
 WRONG = "def double(x):\n    return x\n"
@@ -41,24 +47,24 @@ def start(course: Path, *options: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, **pipes)
 
 
-def kill_something(command: subprocess.Popen[str], chance: random.Random) -> str:
-    """Kill the command or one of its workers, at once and without a word."""
+def kill_something(command: subprocess.Popen[str], chance: random.Random) -> str | None:
+    """Kill the command, one of its workers or the fork server of one, at once and without a word.
+
+    Returns what it was; None if it had ended before.
+    """
     try:
         workers = [
             child
             for child in psutil.Process(command.pid).children(recursive=True)
             if "spawn_main" in " ".join(child.cmdline())
         ]
+        servers = [child for worker in workers for child in worker.children() if child.name() == "bwrap"]
+        kinds = {"command": [psutil.Process(command.pid)], "worker": workers, "fork server": servers}
+        what = chance.choice([kind for kind, some in kinds.items() if some])
+        chance.choice(kinds[what]).kill()
     except psutil.NoSuchProcess:
-        return "too late"
-    if workers and chance.random() < 0.5:
-        try:
-            chance.choice(workers).kill()
-        except psutil.NoSuchProcess:
-            return "too late"
-        return "worker"
-    os.kill(command.pid, signal.SIGKILL)
-    return "command"
+        return None
+    return what
 
 
 def stamps(course: Path) -> dict[str, int]:
@@ -79,8 +85,9 @@ def grade_under_fire(
         command = start(course)
         while len(hit) < kills and command.poll() is None:
             time.sleep(seconds())
-            hit.append(kill_something(command, chance))
-            if hit[-1] == "command":
+            what = kill_something(command, chance)
+            hit += [what] if what else []
+            if what == "command":
                 break
         output = command.communicate()[0]
         after = stamps(course)
@@ -102,11 +109,46 @@ def check(course: Path, scores: dict[str, float]) -> None:
     assert sorted(entered) == sorted(scores.items())
 
 
+class Memory:
+    """The memory that the machine uses beyond what it used before, at most, in GiB."""
+
+    def __init__(self) -> None:
+        self._before, self.peak, self._over = psutil.virtual_memory().used, 0.0, threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.2):
+            self.peak = max(self.peak, (psutil.virtual_memory().used - self._before) / 2**30)
+
+    def __enter__(self) -> Memory:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+
+def grade_plainly(course: Path, folder: Path, scores: dict[str, float]) -> str:
+    """Let plain nbgrader grade the same hand-ins of some students; returns what came of it."""
+    plain_nbgrader.make_plain(folder, load(course, NAME), course / "solutions" / NAME)
+    for student in scores:
+        shutil.copytree(course / "submitted" / student, folder / "submitted" / student)
+    begin = time.monotonic()
+    found = plain_nbgrader.sandboxed(folder, NAME, list(scores))
+    seconds = (time.monotonic() - begin) / len(scores)
+    right = sum(math.isclose(found[student]["score"] or 0, score) for student, score in scores.items())
+    return (
+        f"{len(scores)} of them by plain nbgrader, undisturbed: {seconds:.1f} s each, {right} scores the same"
+    )
+
+
 def main() -> None:
     """The soak: many hand-ins, many kills."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--handins", type=int, default=1000)
     parser.add_argument("--kills", type=int, default=30)
+    parser.add_argument("--plain", type=int, default=20, help="hand-ins for plain nbgrader as well")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     chance = random.Random(0)
@@ -114,11 +156,17 @@ def main() -> None:
         course = make(Path(folder) / "course")
         scores = make_class(course, arguments.handins)
         begin = time.monotonic()
-        hit = grade_under_fire(course, arguments.kills, chance, lambda: chance.uniform(2, 20))
+        with Memory() as memory:
+            hit = grade_under_fire(course, arguments.kills, chance, lambda: chance.uniform(1, 12))
         minutes = (time.monotonic() - begin) / 60
         check(course, scores)
-    counts = {what: hit.count(what) for what in sorted(set(hit))}
-    print(f"{arguments.handins} hand-ins, killed {counts}: {minutes:.1f} minutes, lost 0, none graded twice")
+        counts = {what: hit.count(what) for what in sorted(set(hit))}
+        print(
+            f"{len(scores)} hand-ins, killed {counts}: {minutes:.1f} minutes, lost 0, none graded twice, every"
+        )
+        print(f"score as it should be; {memory.peak:.1f} GiB of memory at most", flush=True)
+        some = dict(list(scores.items())[: arguments.plain])
+        print(grade_plainly(course, Path(folder) / "plain", some))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The process from which sandboxes are forked: nothing goes from it, or through it, from one student to another."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -10,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from mha_grader import fork_server, syscalls
-from mha_grader.fork_server import KEPT, Layout, SandboxUnavailable
+from mha_grader import fork_server, grading, syscalls
+from mha_grader.fork_server import KEPT, Layout, SandboxUnavailable, ServerGone
 from mha_grader.sandbox import Sandbox
 
 ROOT = Path(__file__).parents[2]
@@ -224,6 +225,33 @@ def test_it_ends_with_its_thread_and_with_the_grader():
     for pid in started:
         psutil.wait_procs([psutil.Process(pid)] if psutil.pid_exists(pid) else [], timeout=20)
         assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+def test_a_server_that_is_killed_costs_no_student_anything(toy, settings, monkeypatch):
+    real, killed = Sandbox.ask, []
+
+    def ask(self, seconds, serve=None, **request):
+        if request.get("op") == "call" and len(killed) < 1:
+            killed.append(self._server.process.kill())
+        return real(self, seconds, serve, **request)
+
+    monkeypatch.setattr(Sandbox, "ask", ask)
+    cells = [
+        {"cell_type": "code", "source": source, "metadata": {"nbgrader": {"grade_id": item}}}
+        for item, source in (
+            ("double", "double = lambda x: 2 * x"),
+            ("quadruple", "quadruple = lambda x: 4 * x"),
+        )
+    ]
+    handed_in = json.dumps({"cells": cells}).encode()
+    record = grading.grade_submission(toy, settings, handed_in)
+    assert killed == [None]
+    assert record == grading.grade_submission(toy, settings, handed_in)
+    assert {item.item: item.score for item in record.items}["quadruple"] == 1.5
+    with Sandbox() as box:
+        box._server.process.kill()
+        with pytest.raises(ServerGone):
+            run(box, "1")
 
 
 # --- the machine ----------------------------------------------------------------------------------------------
