@@ -96,7 +96,8 @@ class Layout:
                 status = file.stat()
                 listed.append((str(file.resolve()), status.st_size, status.st_mtime_ns))
         known = [name for name in imports if name.partition(".")[0] in (*PACKAGES, *(packages or ()))]
-        late = [LATE_IMPORTS[name] for name in known if name in LATE_IMPORTS]
+        tops = {name.partition(".")[0] for name in known}
+        late = [module for name, module in LATE_IMPORTS.items() if name in tops]
         return Layout(
             files=tuple(listed),
             packages=tuple(sorted((packages or {}).items())),
