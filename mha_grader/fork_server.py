@@ -308,7 +308,7 @@ class ForkServer:
     def has_ended(self) -> bool:
         """Whether it has ended; waits a moment for one that is about to."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(0.1)
+            self.process.wait(0.3)
         return self.process.returncode is not None
 
     def stop(self) -> None:
