@@ -4,7 +4,7 @@ from docutils import nodes
 from docutils.utils import new_document
 from nbformat.v4 import new_output
 
-from book._ext.whole_formulas import keep_formulas_whole
+from book._ext.line_breaks import break_names, keep_formulas_whole, keep_percents_whole
 from book._ext.whole_lines import join_streams
 
 
@@ -29,3 +29,41 @@ def test_a_formula_is_kept_with_what_touches_it_and_with_nothing_else():
     assert document.astext() == "sizes (a, b), as c is, ord"
     assert [whole.astext() for whole in document.findall(nodes.inline)] == ["(a,", "b),"]
     assert [formula.astext() for formula in document.findall(nodes.math)] == list("abcd")
+
+
+def test_a_number_and_its_per_cent_sign_stay_on_a_line_and_code_is_left_alone():
+    document = new_document("page")
+    number, code = nodes.inline("", "97"), nodes.literal("", "7 % 2")
+    document += nodes.paragraph("", "", nodes.Text("from 5 % to "), number, nodes.Text(" % of "), code)
+    keep_percents_whole(document)
+    assert document.astext() == "from 5\N{NO-BREAK SPACE}% to 97\N{NO-BREAK SPACE}% of 7 % 2"
+
+
+def test_a_name_in_a_table_breaks_where_its_words_end():
+    names = [
+        "split_heads",
+        "MultiHeadAttention",
+        "F.sdpa",
+        "grades/<student>.json",
+        "__init__",
+        "W_Q",
+        "0.5",
+        "plain",
+    ]
+    document = new_document("page")
+    for name in names:
+        document += nodes.entry("", nodes.paragraph("", "", nodes.literal("", name)))
+    document += nodes.paragraph("", "", nodes.literal("", "split_heads"))
+    break_names(document)
+    shown = [name.astext().replace("<wbr>", "|") for name in document.findall(nodes.literal)]
+    expected = [
+        "split_|heads",
+        "Multi|Head|Attention",
+        "F.|sdpa",
+        "grades/|<student>.|json",
+        "__|init__",
+        "W_Q",
+        "0.5",
+        "plain",
+    ]
+    assert shown == [*expected, "split_heads"]
