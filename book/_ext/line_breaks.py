@@ -12,6 +12,7 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 CODE = (nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.raw)
+A_LINE = 36  # characters of code that a telephone shows side by side
 INSIDE_A_NAME = r"(?<=_)(?=[a-z])|(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z>][./])(?=[A-Za-z<])"
 
 
@@ -58,9 +59,11 @@ def keep_percents_whole(document: nodes.document) -> None:
 
 
 def break_names(document: nodes.document) -> None:
-    """Let a name in a table or in a heading break where its words end, and nowhere else."""
-    for place in [*document.findall(nodes.entry), *document.findall(nodes.title)]:
-        for name in place.findall(nodes.literal):
+    """Let a name in a table or a heading, or a long one, break where its words end, and nowhere else."""
+    narrow = [*document.findall(nodes.entry), *document.findall(nodes.title)]
+    in_narrow = {name for place in narrow for name in place.findall(nodes.literal)}
+    for name in document.findall(nodes.literal):
+        if name in in_narrow or len(name.astext()) > A_LINE:
             first, *rest = re.split(INSIDE_A_NAME, name.astext())
             name[:] = [nodes.Text(first)]
             for word in rest:

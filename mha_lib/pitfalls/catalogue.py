@@ -124,7 +124,8 @@ def as_text(value: Any, other: Any) -> str:
         return textwrap.shorten(f"{type(value).__name__}: {value}", 300, placeholder=" …")
     if isinstance(value, np.ndarray):
         value = value + 0.0 if value.dtype.kind == "f" else value  # no −0
-        text = np.array2string(value, precision=4, suppress_small=True, max_line_width=72)
+        width = 36 if value.ndim == 1 else 72  # rows of matrices are not broken
+        text = np.array2string(value, precision=4, suppress_small=True, max_line_width=width)
         text = re.sub(r"\n\n+", "\n", text)
         same = not isinstance(other, np.ndarray) or other.shape == value.shape
         return text if same else f"{text}  shape {value.shape}"
