@@ -13,7 +13,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 CODE = (nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.raw)
 A_LINE = 36  # characters of code that a telephone shows side by side
-INSIDE_A_NAME = r"(?<=_)(?=[a-z])|(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z>][./])(?=[A-Za-z<])"
+INSIDE_A_NAME = r"(?<=_)(?=[a-z])|(?<=[a-z])(?=[A-Z])|(?<=[a-z>]/)(?=[a-z<])"
 
 
 class LineBreaks(SphinxPostTransform):
@@ -63,7 +63,7 @@ def break_names(document: nodes.document) -> None:
     narrow = [*document.findall(nodes.entry), *document.findall(nodes.title)]
     in_narrow = {name for place in narrow for name in place.findall(nodes.literal)}
     for name in document.findall(nodes.literal):
-        if name in in_narrow or len(name.astext()) > A_LINE:
+        if name in in_narrow or max(map(len, name.astext().split()), default=0) > A_LINE:
             first, *rest = re.split(INSIDE_A_NAME, name.astext())
             name[:] = [nodes.Text(first)]
             for word in rest:

@@ -60,8 +60,8 @@ def test_a_name_in_a_table_breaks_where_its_words_end():
     expected = [
         "split_|heads",
         "Multi|Head|Attention",
-        "F.|sdpa",
-        "grades/|<student>.|json",
+        "F.sdpa",
+        "grades/|<student>.json",
         "__|init__",
         "W_Q",
         "0.5",
