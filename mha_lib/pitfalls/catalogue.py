@@ -128,7 +128,7 @@ def as_text(value: Any, other: Any) -> str:
         text = np.array2string(value, precision=4, suppress_small=True, max_line_width=width)
         text = re.sub(r"\n\n+", "\n", text)
         same = not isinstance(other, np.ndarray) or other.shape == value.shape
-        return text if same else f"{text}  shape {value.shape}"
+        return text if same else f"{text}\nshape {value.shape}"
     if isinstance(value, float) and not value.is_integer():
         return f"{value:.6g}"
     return textwrap.fill(str(value), 72)
