@@ -13,7 +13,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 CODE = (nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.raw)
 A_LINE = 36  # characters of code that a telephone shows side by side
-INSIDE_A_NAME = r"(?<=_)(?=[a-z])|(?<=[a-z])(?=[A-Z])|(?<=[a-z>]/)(?=[a-z<])"
+INSIDE_A_NAME = r"(?<=[A-Za-z]{3}_)(?=[a-z])|(?<=[a-z])(?=[A-Z])|(?<=[a-z>]/)(?=[a-z<])"
 
 
 class LineBreaks(SphinxPostTransform):
