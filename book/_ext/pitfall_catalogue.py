@@ -4,6 +4,8 @@
 `{pitfall-index}` lists all pitfalls by slug, each with a link.
 """
 
+import re
+
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -83,8 +85,9 @@ def told(title: str, text: list[nodes.Node]) -> nodes.paragraph:
 
 
 def listing(text: str, language: str) -> nodes.literal_block:
-    """Code, or what was printed."""
-    return nodes.literal_block(text, text, language=language)
+    """Code, or what was printed; the one line of an error may be broken to fit."""
+    classes = ["pitfall-error"] if re.match(r"\w+(Error|Exception): ", text) else []
+    return nodes.literal_block(text, text, language=language, classes=classes)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -121,14 +121,14 @@ def as_text(value: Any, other: Any) -> str:
         others = other if isinstance(other, tuple) and len(other) == len(value) else [None] * len(value)
         return "\n".join(as_text(*pair) for pair in zip(value, others, strict=True))
     if isinstance(value, Exception):
-        text = textwrap.shorten(f"{type(value).__name__}: {value}", 300, placeholder=" …")
-        return textwrap.fill(text, 72, subsequent_indent="  ")
+        return textwrap.shorten(f"{type(value).__name__}: {value}", 300, placeholder=" …")
     if isinstance(value, np.ndarray):
         value = value + 0.0 if value.dtype.kind == "f" else value  # no −0
-        text = np.array2string(value, precision=4, suppress_small=True, max_line_width=72)
+        width = 36 if value.ndim == 1 else 72  # rows of matrices are not broken
+        text = np.array2string(value, precision=4, suppress_small=True, max_line_width=width)
         text = re.sub(r"\n\n+", "\n", text)
         same = not isinstance(other, np.ndarray) or other.shape == value.shape
-        return text if same else f"{text}  shape {value.shape}"
+        return text if same else f"{text}\nshape {value.shape}"
     if isinstance(value, float) and not value.is_integer():
         return f"{value:.6g}"
     return textwrap.fill(str(value), 72)

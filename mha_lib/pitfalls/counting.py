@@ -269,7 +269,7 @@ PITFALLS = (
     Pitfall(
         slug="biases-ignore-kv-heads",
         title="Full-width biases for fewer keys and values",
-        symptom="Right unless there are biases *and* fewer heads of keys and values.",
+        symptom="Right unless there are both biases and fewer heads of keys and values.",
         reason="You count d_model biases for keys and values, but a projection has as many biases as outputs.",
         fix="Count num_kv_heads * d_k biases for the keys, and as many for the values.",
         passes=("one head", "no sharing", "no biases"),

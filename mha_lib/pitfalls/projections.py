@@ -417,7 +417,7 @@ PITFALLS = (
         reason="You cut the features of X into one slice for each head, but every head reads all features; "
         "only what "
         "it makes of them is d_k wide.",
-        fix="Project all of X, with the head's own *columns* of the weights, or project once and split the result.",
+        fix="Project all of X, with the head's own columns of the weights, or project once and split the result.",
         passes=("shape", "finite", "one head"),
         variants={
             "multi_head.multi_head_attention": multi_head_attention_input_sliced,
@@ -522,7 +522,7 @@ PITFALLS = (
         reason="You look at the keys of the memory and then read the values of X, but a key and its value "
         "belong to "
         "the same token.",
-        fix="Make keys *and* values from the memory.",
+        fix="Make both keys and values from the memory.",
         passes=("shape at n = m",),
         variants={"multi_head.cross_attention": cross_attention_values_from_input},
     ),

@@ -1,7 +1,10 @@
 """What the book's own Sphinx extensions do."""
 
+from docutils import nodes
+from docutils.utils import new_document
 from nbformat.v4 import new_output
 
+from book._ext.line_breaks import break_names, keep_formulas_whole, keep_percents_whole
 from book._ext.whole_lines import join_streams
 
 
@@ -15,3 +18,53 @@ def test_pieces_of_a_line_are_joined_as_they_were_printed():
     assert joined[0].text == "no scale: True\n\ntwo lines\n"
     assert (joined[2].name, joined[2].text) == ("stderr", "careful\n")
     assert outputs[0].text == "no scale:"  # what was given is left alone
+
+
+def test_a_formula_is_kept_with_what_touches_it_and_with_nothing_else():
+    document = new_document("page")
+    word, a, b, c, d = nodes.strong("", "or"), *(nodes.math(name, name) for name in "abcd")
+    pieces = ["sizes (", a, ", ", b, "), as ", c, " is, ", word, d]
+    document += nodes.paragraph("", "", *(nodes.Text(p) if isinstance(p, str) else p for p in pieces))
+    keep_formulas_whole(document)
+    assert document.astext() == "sizes (a, b), as c is, ord"
+    assert [whole.astext() for whole in document.findall(nodes.inline)] == ["(a,", "b),"]
+    assert [formula.astext() for formula in document.findall(nodes.math)] == list("abcd")
+
+
+def test_a_number_and_its_per_cent_sign_stay_on_a_line_and_code_is_left_alone():
+    document = new_document("page")
+    number, code = nodes.inline("", "97"), nodes.literal("", "7 % 2")
+    document += nodes.paragraph("", "", nodes.Text("from 5 % to "), number, nodes.Text(" % of "), code)
+    keep_percents_whole(document)
+    assert document.astext() == "from 5\N{NO-BREAK SPACE}% to 97\N{NO-BREAK SPACE}% of 7 % 2"
+
+
+def test_a_name_in_a_table_breaks_where_its_words_end():
+    names = [
+        "split_heads",
+        "MultiHeadAttention",
+        "F.sdpa",
+        "grades/<student>.json",
+        "d_model",
+        "W_Q",
+        "0.5",
+        "plain",
+    ]
+    document = new_document("page")
+    for name in names:
+        document += nodes.entry("", nodes.paragraph("", "", nodes.literal("", name)))
+    for name in ("split_heads", 4 * "long_names_"):
+        document += nodes.paragraph("", "", nodes.literal("", name))
+    break_names(document)
+    shown = [name.astext().replace("<wbr>", "|") for name in document.findall(nodes.literal)]
+    expected = [
+        "split_|heads",
+        "Multi|Head|Attention",
+        "F.sdpa",
+        "grades/|<student>.json",
+        "d_model",
+        "W_Q",
+        "0.5",
+        "plain",
+    ]
+    assert shown == [*expected, "split_heads", (4 * "long_|names_|").removesuffix("|")]

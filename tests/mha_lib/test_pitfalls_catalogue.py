@@ -124,8 +124,10 @@ def test_results_that_differ(first, second):
     ("value", "other", "text"),
     [
         (np.array([[-0.0, 1 / 3]]), np.zeros((1, 2)), "[[0.     0.3333]]"),
-        (np.zeros((1, 2)), np.zeros(2), "[[0. 0.]]  shape (1, 2)"),
-        ((4, np.zeros(1)), (4, np.zeros(2)), "4\n[0.]  shape (1,)"),
+        (np.zeros((1, 2)), np.zeros(2), "[[0. 0.]]\nshape (1, 2)"),
+        (np.arange(6) / 3, None, "[0.     0.3333 0.6667 1.     1.3333\n 1.6667]"),
+        (np.arange(6).reshape(1, 6) / 3, None, "[[0.     0.3333 0.6667 1.     1.3333 1.6667]]"),
+        ((4, np.zeros(1)), (4, np.zeros(2)), "4\n[0.]\nshape (1,)"),
         ((4, 5), 4, "4\n5"),
         (4.0, 4, "4.0"),
         (1 / 3, 4, "0.333333"),
