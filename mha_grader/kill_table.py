@@ -113,7 +113,7 @@ def page(tables: Mapping[tuple[str, str], list[Row]]) -> str:
             lines.append(f"## `{assignment}`\n")
         right = [row.name for row in found if row.kind == "style"]
         (reference,) = [row for row in found if row.kind == "reference"]
-        lines.append(f"### `{assignment}.{item}`\n")
+        lines.append(f"### `{item}`\n")
         lines.append(f"{reference.max_score:g} points in {len(reference.statuses)} parts.")
         if right:
             lines.append(f"Right styles that keep all of them: {', '.join(right)}.")
