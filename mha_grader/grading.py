@@ -186,7 +186,9 @@ class _Grader:
         if old is not None and old.tests == self.assignment.tests_digest(cell.item):
             return old
         notes = [*rebuilt.item_notes.get(cell.item, ()), *rebuilt.hints.get(cell.item, ())]
-        return self.item(session, cell.item, rebuilt.sources[cell.item], failures[cell.item], notes)
+        record = self.item(session, cell.item, rebuilt.sources[cell.item], failures[cell.item], notes)
+        added = [source for cells in rebuilt.added.values() for source in cells]
+        return dataclasses.replace(record, flags=policy.flags(cell.item, record.source, added))
 
     def item(
         self, session: Session, item: str, source: str, failure: CallError | None, notes: Sequence[str]
