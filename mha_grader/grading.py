@@ -153,10 +153,12 @@ class _Grader:
     def __init__(self, assignment: Assignment, settings: Settings, old: SubmissionRecord | None = None):
         self.assignment, self.settings = assignment, settings
         self.old = {item.item: item for item in old.items} if old is not None and old.usable else {}
+        self.helpers: list[policy.Helper] = []  # in cells that the student added
 
     def run(self, session: Session, rebuilt: rebuild.Rebuilt) -> list[ItemRecord]:
         failures: dict[str, CallError | None] = {}
         records: list[ItemRecord] = []
+        self.helpers = policy.helpers(source for cells in rebuilt.added.values() for source in cells)
         for number, source in enumerate(rebuilt.added.get(None, [])):
             self._execute(session, f"added 0.{number}", source, self.settings.budget.added)
         for cell in self.assignment.cells:
@@ -187,8 +189,7 @@ class _Grader:
             return old
         notes = [*rebuilt.item_notes.get(cell.item, ()), *rebuilt.hints.get(cell.item, ())]
         record = self.item(session, cell.item, rebuilt.sources[cell.item], failures[cell.item], notes)
-        added = [source for cells in rebuilt.added.values() for source in cells]
-        return dataclasses.replace(record, flags=policy.flags(cell.item, record.source, added))
+        return dataclasses.replace(record, flags=policy.flags(cell.item, record.source, self.helpers))
 
     def item(
         self, session: Session, item: str, source: str, failure: CallError | None, notes: Sequence[str]

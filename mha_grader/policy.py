@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from mha_grader.rebuild import MAX_PARSED
 
@@ -32,6 +33,7 @@ INNER = re.compile(
     r"_scaled_dot_product_\w*attention\w*|_native_multi_head_attention|_transformer_encoder_layer_fwd"
 )
 HIDES = frozenset({"exec", "eval", "__import__", "importlib"})  # built in: `model.eval` is another one
+MAX_PIECES = 20  # of a text that is put together: with more it would take long
 # Items that ask for one of them.
 ASKED_FOR: Mapping[str, frozenset[str]] = {
     "sdpa_attention": frozenset({"scaled_dot_product_attention"}),
@@ -39,13 +41,33 @@ ASKED_FOR: Mapping[str, frozenset[str]] = {
 }
 
 
-def flags(item: str, source: str, added: Sequence[str] = ()) -> tuple[str, ...]:
+@dataclass(frozen=True)
+class Helper:
+    """A statement outside of all items that a person should look at if an item uses what it defines."""
+
+    defines: frozenset[str]
+    mentions: Mapping[str, tuple[int, str]]
+
+
+def helpers(cells: Iterable[str]) -> list[Helper]:
+    """What there is to be looked at in the cells that a student added."""
+    found = []
+    for cell in cells:
+        tree = _parsed(cell)
+        for statement in tree.body if tree is not None else ():
+            mentions = _first(_mentions_in(statement), cell)
+            if _lines(mentions, frozenset()):
+                found.append(Helper(frozenset(_defined(statement)), mentions))
+    return found
+
+
+def flags(item: str, source: str, added: Iterable[Helper] = ()) -> tuple[str, ...]:
     """What a person should look at in the code of an item.
 
     Args:
         item: the item's name.
         source: the student's cell.
-        added: cells that the student added: a function, say, of theirs counts if the item names it.
+        added: what is outside of the item: it counts if the item names what it defines.
 
     Returns:
         One sentence for each line that uses a library's attention where it was to be built, or for the lack of
@@ -54,12 +76,9 @@ def flags(item: str, source: str, added: Sequence[str] = ()) -> tuple[str, ...]:
     used = _first(_mentions(source), source)
     asked = ASKED_FOR.get(item, frozenset())
     found = _lines(used, asked)
-    for cell in added:
-        tree = _parsed(cell)
-        for statement in tree.body if tree is not None else ():
-            if _defined(statement) & used.keys():
-                there = _first(_mentions_in(statement), cell)
-                found += [f"in a cell that was added, {line}" for line in _lines(there, asked)]
+    for helper in added:
+        if helper.defines & used.keys():
+            found += [f"in a cell that was added, {line}" for line in _lines(helper.mentions, asked)]
     if item == "sdpa_attention" and used and not asked & used.keys():
         found.append("scaled_dot_product_attention was asked for and does not appear")
     return tuple(dict.fromkeys(found))
@@ -124,10 +143,12 @@ def _mentioned(node: ast.AST) -> list[str]:
 
 
 def _text(node: ast.AST) -> str | None:
-    """The text that a text, or a sum of texts, is."""
+    """The text that a text, or a sum of a few texts, is."""
     pieces: list[str] = []
     todo = [node]
     while todo:
+        if len(pieces) > MAX_PIECES:
+            return None
         node = todo.pop()
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
             todo += [node.left, node.right]

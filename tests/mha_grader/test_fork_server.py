@@ -91,8 +91,8 @@ def test_a_program_that_the_student_starts_does_not_get_the_channel():
 def test_each_process_has_namespaces_of_its_own():
     seen = [{name: os.readlink(f"/proc/{server_process(Layout()).pid}/ns/{name}") for name in NAMESPACES}]
     seen.append({name: os.readlink(f"/proc/self/ns/{name}") for name in NAMESPACES})
-    for _ in range(2):
-        with Sandbox() as box:
+    with Sandbox() as first, Sandbox() as second:  # together: the numbers of what has ended are used again
+        for box in (first, second):
             seen.append(
                 value(box, f"{{n: __import__('os').readlink('/proc/self/ns/' + n) for n in {NAMESPACES}}}")
             )
@@ -180,6 +180,15 @@ def test_how_many_files_there_may_be_is_limited():
     with Sandbox() as box:
         source = "for i in range(30_000): open(f'/tmp/{i}', 'w').close()"
         assert "OSError" in box.ask(60, op="exec", label="cell", source=source)["types"]
+
+
+def test_what_hides_a_folder_cannot_be_written_to_and_so_is_no_place_to_leave_things():
+    with Sandbox(Layout.make(hidden=Path(sys.base_prefix) / "include")) as box:
+        mounts = value(box, "[line.split()[4:6] for line in open('/proc/self/mountinfo')]")
+    (options,) = [
+        options for place, options in mounts if place == f"{Path(sys.base_prefix).resolve()}/include"
+    ]
+    assert options.startswith("ro,")
 
 
 def test_the_kernel_ends_it_before_the_grader_and_leaves_no_dump_of_it():

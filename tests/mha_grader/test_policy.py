@@ -2,7 +2,7 @@
 
 import pytest
 
-from mha_grader.policy import flags
+from mha_grader.policy import flags, helpers
 
 
 @pytest.mark.parametrize(
@@ -75,9 +75,17 @@ print(F.scaled_dot_product_attention(1, 2, 3))
 
 
 def test_what_an_item_takes_from_a_cell_that_was_added_is_told_and_nothing_else_of_that_cell():
-    assert flags("attention", "def attention(Q, K, V): return F.softmax(Q @ K.T) @ V", [ADDED]) == ()
+    found = helpers(["def broken(:", ADDED])
+    assert flags("attention", "def attention(Q, K, V): return F.softmax(Q @ K.T) @ V", found) == ()
     for name, line in (("helper", 4), ("kernel", 2)):
-        (flag,) = flags("attention", f"attention = {name}", ["def broken(:", ADDED])
+        (flag,) = flags("attention", f"attention = {name}", found)
         assert flag.startswith(
             f"in a cell that was added, line {line} uses a library's scaled_dot_product_attention"
         )
+
+
+def test_a_text_of_very_many_pieces_is_not_put_together():
+    """With sums in sums the time would grow with the square of their number."""
+    name = "scaled_dot_product_attention"
+    assert flags("attention", " + ".join(map(repr, name))) == ()
+    assert len(flags("attention", " + ".join(map(repr, (name[:5], *name[5:20], name[20:]))))) == 1
