@@ -34,6 +34,10 @@ FORBIDDEN = {  # numbers on x86_64 and on aarch64; from 424 on they are the same
     "semget": (64, 190),
     "mq_open": (240, 180),
     "sched_setaffinity": (203, 122),
+    "setxattr": (188, 5),  # lists of rights are kept outside of all limits
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
+    "setxattrat": (463, 463),
     **{
         name: (number, number)
         for name, number in {"open_tree": 428, "move_mount": 429, "fsopen": 430}.items()
@@ -63,7 +67,9 @@ NEW_NAMESPACE = 0x7E020000  # all CLONE_NEW… flags
 SHARED_ANONYMOUS = 0x21  # MAP_SHARED | MAP_ANONYMOUS
 UNIX = 1  # sockets between processes of one machine: the only ones that lead anywhere in the sandbox
 SEND_BUFFER = 7  # SO_SNDBUF: the machine may allow much
-LOCKS = (6, 7, 37, 38)  # F_SETLK, F_SETLKW and F_OFD_…: of locks on parts of a file there may be any number
+# F_SETLK, F_SETLKW and F_OFD_… of both: of locks on parts of a file there may be any number; F_SETLEASE and F_NOTIFY
+# tell when others use a file.
+NO_FCNTL = (6, 7, 37, 38, 1024, 1026)
 
 _LOAD, _AND, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in the kernel's struct seccomp_data
@@ -117,7 +123,7 @@ def program(machine: str = platform.machine()) -> bytes | None:
         _argument(
             FCNTL[column],
             1,
-            *(_step(_EQUAL, lock, len(LOCKS) - place) for place, lock in enumerate(LOCKS)),
+            *(_step(_EQUAL, command, len(NO_FCNTL) - place) for place, command in enumerate(NO_FCNTL)),
             allow,
             _refuse(errno.ENOLCK),
         ),

@@ -50,6 +50,10 @@ ARGUMENTS = {  # such that the call would go through, or fail in another way, wi
     "semget": "0, 1, 0o1600",
     "fsopen": "b'tmpfs', 0",
     "sched_setaffinity": "0, 128, room",
+    "setxattr": "b'/tmp', b'user.x', b'y', 1, 0",
+    "lsetxattr": "b'/tmp', b'user.x', b'y', 1, 0",
+    "fsetxattr": "os.open('/tmp', 0), b'user.x', b'y', 1, 0",
+    "setxattrat": "-100, b'/tmp', 0, b'user.x', room, 16",
     "clone3": "room, 88",
     "memfd_create": "b'x', 0",
     "io_setup": "1, room",
@@ -102,6 +106,12 @@ def test_sockets_of_networks_and_of_the_machine_below_cannot_be_made(box, family
     assert (reply["status"], "Address family not supported" in reply["text"]) == ("error", True)
 
 
+@pytest.mark.parametrize("command", ["fcntl.F_NOTIFY, fcntl.DN_ACCESS", "fcntl.F_SETLEASE, fcntl.F_RDLCK"])
+def test_nothing_tells_when_others_use_a_file(box, command):
+    reply = run(box, f"import fcntl\nfcntl.fcntl(os.open('/usr/bin', os.O_RDONLY), {command})")
+    assert (reply["status"], "No locks available" in reply["text"]) == ("error", True)
+
+
 def test_what_plain_programs_do_is_not_refused(box):
     reply = run(
         box,
@@ -109,6 +119,7 @@ def test_what_plain_programs_do_is_not_refused(box):
         "asyncio.new_event_loop().run_until_complete(asyncio.sleep(0))\n"
         "fcntl.flock(os.open('/tmp/x', os.O_CREAT | os.O_RDWR), fcntl.LOCK_EX)\n"
         "assert fcntl.fcntl(0, fcntl.F_DUPFD, 10) >= 10\n"
+        "import shutil; open('/tmp/one', 'w').close(); shutil.copy2('/tmp/one', '/tmp/two')\n"
         "mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE)[0] = 1\n"
         "with multiprocessing.get_context('fork').Pool(2) as pool: assert pool.map(abs, [-1, -2]) == [1, 2]\n"
         "assert subprocess.run(['true'], start_new_session=True).returncode == 0\n"
