@@ -67,8 +67,8 @@ NEW_NAMESPACE = 0x7E020000  # all CLONE_NEW… flags
 SHARED_ANONYMOUS = 0x21  # MAP_SHARED | MAP_ANONYMOUS
 UNIX = 1  # sockets between processes of one machine: the only ones that lead anywhere in the sandbox
 SEND_BUFFER = 7  # SO_SNDBUF: the machine may allow much
-# F_SETLK, F_SETLKW and F_OFD_… of both: of locks on parts of a file there may be any number; F_SETLEASE and F_NOTIFY
-# tell when others use a file.
+# F_SETLK, F_SETLKW and F_OFD_… of both: of locks on parts of a file there may be any number. F_SETLEASE and
+# F_NOTIFY tell when others use a file.
 NO_FCNTL = (6, 7, 37, 38, 1024, 1026)
 
 _LOAD, _AND, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
