@@ -495,6 +495,9 @@ FILES = {  # data of the hand-in, and its status
     "sheets with anything": (b'{"worksheets": [null, {"cells": [1, {"input": "double = 1"}]}]}', None),
     "an f-string without end": (added("double = f'" + "{1}" * 300_000 + "'"), None),
     "a hundred large cells": (added(*["x = [" + "0," * 150_000 + "]"] * 100), None),
+    "more cells than memory": (b'{"cells": [' + b"{}," * 2_000_000 + b"{}]}", "too-large"),
+    "more lists than memory": (b'{"cells": [{}], "metadata": [' + b"[]," * 2_000_000 + b"0]}", "too-large"),
+    "very many cells that are slow to read": (added(*["x = [" + "a+a," * 300 + "]"] * 50_000), None),
     "very many cells": (added(*["double = 1"] * 150_000), None),
     "an integer without end": (b'{"nbformat": ' + b"9" * 100_000 + b', "cells": []}', "not-json"),
     "keys that come twice": (b'{"cells": 1, "cells": [{"source": "x", "source": 3}]}', None),
@@ -562,3 +565,8 @@ def test_what_a_frame_may_hold_is_bounded():
         tree = wire.encode(value, buffers)
         with pytest.raises(wire.ProtocolError, match="cap"):
             wire.decode(tree, memoryview(b"".join(buffers)))
+
+
+def test_of_very_many_cells_the_first_are_looked_at_and_it_is_said(toy):
+    rebuilt = rebuild.rebuild(toy, added(*["pass"] * (rebuild.MAX_CELLS + 1)))
+    assert any(note.startswith("only the first 1000 of the notebook's 1001 cells") for note in rebuilt.notes)
