@@ -216,17 +216,24 @@ def _file(origin: Origin, name: str, info: zipfile.ZipInfo) -> _File | None:
 def _ids(found: Collection[Origin], known: Mapping[str, Origin]) -> dict[Origin, str]:
     """The id of each student in an archive: for Canvas the user's number, else the name.
 
-    Moodle's number belongs to one assignment, so it is no id; it is added to a name that several have.
+    Moodle's number belongs to one assignment, so it is no id; it is added to a name that several have, and to one
+    that is another's id, since students can choose the name that Moodle shows.
     """
     same = {(origin.name, origin.number): student for student, origin in known.items()}
     several = Counter(origin.name for origin in found)
     ids = {}
-    for origin in found:
-        ids[origin] = origin.number if origin.scheme == "canvas" else origin.name
+    taken = set(known)
+    for origin in sorted(found, key=lambda origin: (origin.name, origin.number)):
+        student = origin.number if origin.scheme == "canvas" else origin.name
         if (origin.name, origin.number) in same:
-            ids[origin] = same[origin.name, origin.number]
-        elif origin.scheme == "moodle" and (several[origin.name] > 1 or origin.name in known):
-            ids[origin] = f"{origin.name} ({origin.number})"
+            student = same[origin.name, origin.number]
+        elif origin.scheme == "moodle":
+            if several[origin.name] > 1:
+                student = f"{origin.name} ({origin.number})"
+            while student in taken:
+                student = f"{student} ({origin.number})"
+        ids[origin] = student
+        taken.add(student)
     return ids
 
 

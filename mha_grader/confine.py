@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import resource
+import signal
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,8 @@ from typing import Any
 CHANNEL = 3  # the descriptor of the channel to the grader, the only one beside the standard ones
 MIB = 2**20
 FILES = 20_000  # on each of the small disks: each costs memory that no other limit sees
+OPEN_FILES = 64  # of one process: each can be a socket, whose buffers are memory that no other limit sees
+TERMINALS = 16  # programs of a shell, as in `!ls`, are given one each; the machine has few
 
 # From the kernel's headers: sched.h, mount.h, prctl.h, seccomp.h, capability.h.
 NEW_MOUNTS, NEW_IPC, NEW_PIDS, NEW_NETWORK = 0x00020000, 0x08000000, 0x20000000, 0x40000000
@@ -68,6 +71,8 @@ def enter(channel: socket.socket, order: dict[str, Any]) -> None:
             in, and `given`, the folder of the files that lie there; `uid` to change to, or None where there is only
             one; `filter`, the program of `syscalls` in hexadecimal digits.
     """
+    with open("/proc/self/oom_score_adj", "w") as score:
+        score.write("1000")  # should the machine run out of memory, this process is ended, and not the grader
     call("unshare", NEW_MOUNTS | NEW_IPC | NEW_NETWORK)
     _lay_out(order["home"], order["given"], order["disk"])
     _close_all_but(channel.detach())
@@ -75,20 +80,28 @@ def enter(channel: socket.socket, order: dict[str, Any]) -> None:
     _limit(order)
     _give_up_rights(order["uid"])
     _filter_calls(bytes.fromhex(order["filter"]))
+    # A signal without a handler does nothing to the first process of a namespace.
+    handler = signal.signal(signal.SIGINT, signal.SIG_DFL)
     if child := os.fork():
         os.close(CHANNEL)
         _stay_until_ended(child)
+    signal.signal(signal.SIGINT, handler)
     call("prctl", SET_DUMPABLE, 1, 0, 0, 0)  # it may look at itself, as everywhere
 
 
 def _lay_out(home: str, given: str, disk: int) -> None:
-    """A home, a /tmp and a shared memory of its own, and a /proc that shows its own processes only."""
+    """A home, a /tmp, shared memory and terminals of its own, and a /proc that shows its own processes only."""
     call("mount", None, b"/", None, RECURSIVE | PRIVATE, None)
     safe = NO_SUID | NO_DEVICES
     call("mount", b"proc", b"/proc", b"proc", safe | NO_PROGRAMS | READ_ONLY, None)
     for folder, size, mode in ((home, 64, "0777"), ("/tmp", disk, "1777"), ("/dev/shm", 64, "1777")):
         options = f"size={size}m,mode={mode},nr_inodes={FILES}".encode()
         call("mount", b"tmpfs", folder.encode(), b"tmpfs", safe, options)
+    terminals = f"newinstance,ptmxmode=0666,mode=0620,max={TERMINALS}".encode()
+    for device in (b"null", b"zero", b"full", b"random", b"urandom", b"tty"):
+        # They are written to all the same, but the next can read no time of a change.
+        call("mount", None, b"/dev/" + device, None, BIND | REMOUNT | READ_ONLY | NO_SUID | NO_PROGRAMS, None)
+    call("mount", b"devpts", b"/dev/pts", b"devpts", NO_SUID | NO_PROGRAMS, terminals)
     for name in os.listdir(given):
         place = os.fsencode(f"{home}/{name}")
         os.close(os.open(place, os.O_CREAT))
@@ -106,10 +119,10 @@ def _close_all_but(channel: int) -> None:
 
 def _limit(order: dict[str, Any]) -> None:
     for kind, value in (
-        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_CORE, 1),  # with 0, a machine that pipes them to a program would still do so
         (resource.RLIMIT_FSIZE, order["file"] * MIB),
         (resource.RLIMIT_DATA, order["memory"] * MIB),
-        (resource.RLIMIT_NOFILE, 256),
+        (resource.RLIMIT_NOFILE, OPEN_FILES),
         (resource.RLIMIT_NPROC, order["processes"]),
     ):
         resource.setrlimit(kind, (value, value))

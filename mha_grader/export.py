@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ from mha_grader.records import ItemRecord, SubmissionRecord
 from mha_grader.runner import clean
 from mha_lib import pitfalls
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what spreadsheets take for the start of a formula
+# What spreadsheets take for the start of a formula: those of some languages take the wide signs as well.
+FORMULA = re.compile(r"^[\s\"]*[=+@\uff1d\uff0b\uff0d\uff20-]")
+SEPARATORS = re.compile(r"[;\t\r\n]")  # where some of them begin a new cell
 
 
 def write(
@@ -88,10 +91,13 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cell(value: Any) -> Any:
-    """A cell that no spreadsheet takes for a formula; numbers without the dust of adding up."""
+    """A cell in which no spreadsheet finds a formula; numbers without the dust of adding up."""
     if isinstance(value, float):
         return f"{value:.6g}"
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+    if not isinstance(value, str):
+        return value
+    value = SEPARATORS.sub(",", value)
+    return f"'{value}" if FORMULA.match(value) else value
 
 
 # --- Moodle and Canvas ------------------------------------------------------------------------------------

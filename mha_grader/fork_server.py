@@ -171,7 +171,7 @@ def _mounts(layout: Layout) -> Iterator[str]:
     yield from ("--dev-bind", "/dev/null", "/dev/zero")  # a shared mapping of it would be memory of nobody's
     yield from ("--tmpfs", "/tmp", "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", HOME)
     if layout.hidden is not None and layout.hidden.startswith(("/usr/", prefix)):
-        yield from ("--tmpfs", layout.hidden)
+        yield from ("--tmpfs", layout.hidden, "--remount-ro", layout.hidden)
 
 
 def environment() -> dict[str, str]:

@@ -163,10 +163,12 @@ class _Grader:
     def __init__(self, assignment: Assignment, settings: Settings, old: SubmissionRecord | None = None):
         self.assignment, self.settings = assignment, settings
         self.old = {item.item: item for item in old.items} if old is not None and old.usable else {}
+        self.helpers: list[policy.Helper] = []  # in cells that the student added
 
     def run(self, session: Session, rebuilt: rebuild.Rebuilt) -> list[ItemRecord]:
         failures: dict[str, CallError | None] = {}
         records: list[ItemRecord] = []
+        self.helpers = policy.helpers(source for cells in rebuilt.added.values() for source in cells)
         for number, source in enumerate(rebuilt.added.get(None, [])):
             self._execute(session, f"added 0.{number}", source, self.settings.budget.added)
         for cell in self.assignment.cells:
@@ -196,7 +198,8 @@ class _Grader:
         if old is not None and old.tests == self.assignment.tests_digest(cell.item):
             return old
         notes = [*rebuilt.item_notes.get(cell.item, ()), *rebuilt.hints.get(cell.item, ())]
-        return self.item(session, cell.item, rebuilt.sources[cell.item], failures[cell.item], notes)
+        record = self.item(session, cell.item, rebuilt.sources[cell.item], failures[cell.item], notes)
+        return dataclasses.replace(record, flags=policy.flags(cell.item, record.source, self.helpers))
 
     def item(
         self, session: Session, item: str, source: str, failure: CallError | None, notes: Sequence[str]

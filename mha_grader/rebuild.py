@@ -18,11 +18,16 @@ from typing import Any
 from mha_grader.assignment import Assignment, Cell
 
 MAX_BYTES = 100 * 2**20
+MAX_BRACKETS = 1_000_000  # lists and dicts in the file: each can take a hundred times its bytes in memory
+MAX_CELLS = 1000  # that are looked at: reading one as Python takes up to hundredths of a second
 MAX_SOURCE = 1_000_000  # characters of one cell
 MAX_ADDED = 200  # cells
 MAX_PARSED = 10_000  # characters of a cell that is read as Python: Python can take minutes for more
 ENDINGS = (".ipynb", ".ipynb.txt", ".ipynb.json")  # browsers add to a name when they save what they show
 TOO_LARGE = "the file is larger than 100 MB: clear all outputs and hand it in again"
+TOO_MANY = (
+    f"the file holds more than {MAX_BRACKETS:,} lists and dicts: clear all outputs and hand it in again"
+)
 
 
 class Unusable(Exception):  # noqa: N818 - it is a status of a hand-in
@@ -144,6 +149,8 @@ def parse(data: bytes) -> list[dict[str, Any]]:
     """
     if len(data) > MAX_BYTES:
         raise Unusable("too-large", TOO_LARGE)
+    if data.count(b"[") + data.count(b"{") > MAX_BRACKETS:
+        raise Unusable("too-large", TOO_MANY)
     try:
         notebook = json.loads(_decode(data))
     except (ValueError, RecursionError):
@@ -191,7 +198,8 @@ def rebuild(assignment: Assignment, data: bytes) -> Rebuilt:
     Raises:
         Unusable: if there is nothing to be taken.
     """
-    cells = parse(data)
+    everything = parse(data)
+    cells = everything[:MAX_CELLS]
     if not cells:
         raise Unusable("not-a-notebook", "the notebook has no cells: hand in the notebook that you worked in")
     places = {cell.id: cell for cell in assignment.cells}
@@ -230,6 +238,10 @@ def rebuild(assignment: Assignment, data: bytes) -> Rebuilt:
         elif place is None or (place.kind in ("given", "show") and source.strip() != place.released.strip()):
             loose.append((anchor, source))
     rebuilt = _assemble(assignment, candidates, loose, in_tests)
+    if len(everything) > MAX_CELLS:
+        rebuilt.notes.append(
+            f"only the first {MAX_CELLS} of the notebook's {len(everything)} cells were looked at"
+        )
     for item in cut:
         rebuilt.item_notes.setdefault(item, []).append(
             f"the cell for {item} is very long: only its first {MAX_SOURCE:,} characters were run"

@@ -10,6 +10,7 @@ If the machine cannot make such a sandbox, nothing is graded: `SandboxUnavailabl
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import select
 import signal
@@ -19,12 +20,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import psutil
-
 from mha_grader import fork_server, wire
 from mha_grader.fork_server import START, Layout, Limits, ServerGone
 
-MIB = 2**20
+# In the kernel's account of a process, see proc(5): in memory, swapped out, in large pages, and what says where.
+COUNTED = ("VmRSS:", "VmSwap:", "HugetlbPages:", "VmPTE:")
+LOOKS = 50  # at all processes, until none of them ends meanwhile
 
 Serve = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -60,14 +61,18 @@ class Sandbox:
         except fork_server.SandboxUnavailable:
             self.channel.close()
             raise
+        self._processes: int | None = None  # a descriptor of the /proc inside
         self._closing = threading.Event()
         self._over_memory = False
         self._watch = threading.Thread(target=self._watch_memory, daemon=True)
         try:
             self._receive(time.monotonic() + START)
-        except (SandboxDied, SandboxTimeout) as error:
+            self.pid = process_number(self._process)
+            # Not the /proc outside: there are too many others in it to look through quickly.
+            self._processes = os.open(f"/proc/{self.pid}/root/proc", os.O_PATH)
+        except (SandboxDied, SandboxTimeout, OSError) as error:
+            self.close()
             raise self._server.failed(str(error)) from None
-        self.pid = process_number(self._process)
         self._watch.start()
 
     def __enter__(self) -> Sandbox:
@@ -93,6 +98,8 @@ class Sandbox:
             self._watch.join()
         self.kill()
         os.close(self._process)
+        if self._processes is not None:
+            os.close(self._processes)
         self._server.in_use -= 1
 
     @property
@@ -174,15 +181,46 @@ class Sandbox:
     def _watch_memory(self) -> None:
         """Kill the process when all that it started uses too much, whether it is being asked or not."""
         while not self._closing.wait(0.1):
-            used = 0
-            with contextlib.suppress(psutil.NoSuchProcess):
-                for process in psutil.Process(self.pid).children(recursive=True):
-                    with contextlib.suppress(psutil.NoSuchProcess):
-                        used += process.memory_info().rss
-            if used > self.limits.memory * MIB:
+            if memory_used(f"/proc/self/fd/{self._processes}") > self.limits.memory * 1024:
                 self._over_memory = True
                 self.kill()
                 return
+
+
+def memory_used(processes: str) -> float:
+    """Memory in KiB of all processes in a /proc but the first, which is none of a student's.
+
+    Infinite if they come and go so quickly that there are always some that could not be looked at.
+    """
+    most = 0
+    for _ in range(LOOKS):
+        numbers = [name for name in os.listdir(processes) if name.isdigit() and name != "1"]
+        found = [_memory_of(f"{processes}/{number}/task") for number in numbers]
+        most = max(most, sum(memory or 0 for memory in found))
+        if None not in found:
+            return most
+    return math.inf
+
+
+def _memory_of(threads: str) -> int | None:
+    """Memory in KiB of a process; None if it, or a thread that could have told, ended before it was looked at.
+
+    The first thread can end before others, and then has no account.
+    """
+    ended = False
+    try:
+        for thread in os.listdir(threads):
+            try:
+                with open(f"{threads}/{thread}/status") as lines:
+                    sizes = [int(line.split()[1]) for line in lines if line.startswith(COUNTED)]
+            except OSError:
+                ended = True
+            else:
+                if sizes:
+                    return sum(sizes)
+    except OSError:
+        ended = True
+    return None if ended else 0
 
 
 def process_number(descriptor: int) -> int:

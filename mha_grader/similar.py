@@ -87,7 +87,8 @@ def _label(node: ast.AST) -> str:
     if isinstance(node, ast.Attribute):
         return f"{kind} {node.attr}"  # names of a library, which nobody renames
     if isinstance(node, ast.Constant) and not isinstance(node.value, str | bytes):
-        return f"{kind} {node.value!r}"
+        value = hex(node.value) if type(node.value) is int else repr(node.value)  # `repr` refuses long ones
+        return f"{kind} {value}"
     return kind
 
 

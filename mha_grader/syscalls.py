@@ -1,8 +1,9 @@
 """The system calls that a student's process may not make, as a filter that bubblewrap loads (seccomp).
 
 Left out is what reaches past the sandbox or past its limits: namespaces and mounts, other processes, the
-kernel's keyrings, memory that belongs to no process and so is not counted, sockets to the machine below this
-one, and the large interfaces of the kernel that plain computing never needs.
+kernel's keyrings, memory that belongs to no process and so is not counted, sockets of every network and to the
+machine below this one, news of files that others use as well, and the large interfaces of the kernel that plain
+computing never needs.
 """
 
 from __future__ import annotations
@@ -33,6 +34,10 @@ FORBIDDEN = {  # numbers on x86_64 and on aarch64; from 424 on they are the same
     "semget": (64, 190),
     "mq_open": (240, 180),
     "sched_setaffinity": (203, 122),
+    "setxattr": (188, 5),  # lists of rights are kept outside of all limits
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
+    "setxattrat": (463, 463),
     **{
         name: (number, number)
         for name, number in {"open_tree": 428, "move_mount": 429, "fsopen": 430}.items()
@@ -45,14 +50,26 @@ ABSENT = {
     "clone3": (435, 435),
     "memfd_create": (319, 279),
     "memfd_secret": (447, 447),
+    "io_setup": (206, 0),  # of its contexts there are few on a machine
+    "inotify_init": (253, 26),  # tells when others use a file that all see
+    "inotify_init1": (294, 26),
+    "fanotify_init": (300, 262),
+    "vmsplice": (278, 75),  # pages in a pipe are no process's any more
+    "splice": (275, 76),
+    "tee": (276, 77),
+    "landlock_create_ruleset": (444, 444),
     "io_uring_setup": (425, 425),
     "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),
 }
-CLONE, MMAP, SOCKET = (56, 220), (9, 222), (41, 198)
+CLONE, MMAP, SOCKET, SETSOCKOPT, FCNTL = (56, 220), (9, 222), (41, 198), (54, 208), (72, 25)
 NEW_NAMESPACE = 0x7E020000  # all CLONE_NEW… flags
 SHARED_ANONYMOUS = 0x21  # MAP_SHARED | MAP_ANONYMOUS
-FAMILIES = (1, 2, 10, 16)  # unix, inet, inet6, netlink
+UNIX = 1  # sockets between processes of one machine: the only ones that lead anywhere in the sandbox
+SEND_BUFFER = 7  # SO_SNDBUF: the machine may allow much
+# F_SETLK, F_SETLKW and F_OFD_… of both: of locks on parts of a file there may be any number. F_SETLEASE and
+# F_NOTIFY tell when others use a file.
+NO_FCNTL = (6, 7, 37, 38, 1024, 1026)
 
 _LOAD, _AND, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in the kernel's struct seccomp_data
@@ -98,9 +115,17 @@ def program(machine: str = platform.machine()) -> bytes | None:
         _argument(
             SOCKET[column],
             0,
-            *(_step(_EQUAL, family, len(FAMILIES) - place) for place, family in enumerate(FAMILIES)),
+            _step(_EQUAL, UNIX, 1),
             _refuse(errno.EAFNOSUPPORT),
             allow,
+        ),
+        _argument(SETSOCKOPT[column], 2, _step(_EQUAL, SEND_BUFFER, 0, 1), _refuse(errno.EPERM), allow),
+        _argument(
+            FCNTL[column],
+            1,
+            *(_step(_EQUAL, command, len(NO_FCNTL) - place) for place, command in enumerate(NO_FCNTL)),
+            allow,
+            _refuse(errno.ENOLCK),
         ),
         allow,
     ]

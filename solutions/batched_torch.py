@@ -1125,6 +1125,7 @@ def expect_state(layer, here, *wanted):
         right |= {f"{name}.bias": torch.zeros(D_MODEL, dtype=here.in_proj_weight.dtype) for name in NAMES}
     found = layer.state_dict()
     expect(isinstance(found, dict), "from_builtin should return a MultiHeadAttention")
+    expect("in_proj_weight" not in found, "what came back is the built-in layer, and no MultiHeadAttention")
     for name in wanted:
         expect(name in found, f"the layer has no {name} in its state dict")
         expect_close(found[name], right[name], what=name)

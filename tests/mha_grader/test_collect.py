@@ -105,6 +105,24 @@ def test_students_of_one_name_are_told_apart_and_keep_their_ids(course, gather):
     }
 
 
+def test_a_name_that_looks_like_anothers_id_is_another_student(course, gather):
+    """Students can change the name that Moodle shows."""
+    gather(
+        {
+            f"Ann Lee (2)_9_{MOODLE}/{NOTEBOOK}": "of eve",
+            f"Ann Lee_1_{MOODLE}/{NOTEBOOK}": "first",
+            f"Ann Lee_2_{MOODLE}/{NOTEBOOK}": "second",
+        }
+    )
+    assert submitted(course) == {
+        f"Ann Lee (1)/{NAME}/{NOTEBOOK}": "first",
+        f"Ann Lee (2)/{NAME}/{NOTEBOOK}": "second",
+        f"Ann Lee (2) (9)/{NAME}/{NOTEBOOK}": "of eve",
+    }
+    gather({f"Ann Lee (1)_8_{MOODLE}/{NOTEBOOK}": "of eve again"})
+    assert submitted(course)[f"Ann Lee (1)/{NAME}/{NOTEBOOK}"] == "first"
+
+
 # --- Canvas -----------------------------------------------------------------------------------------------
 
 

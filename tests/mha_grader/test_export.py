@@ -85,8 +85,23 @@ def test_lines_to_look_at_stand_in_the_table_without_control_characters(tmp_path
     records = {"ann": dataclasses.replace(RECORDS["ann"], items=(item,))}
     table, data = export.write(Course(tmp_path), "single_head", records, {})
     (ann,) = csv.DictReader(table.read_text("utf-8").splitlines())
-    assert ann["look_at"] == "line 1: x; line 7: y"
+    assert ann["look_at"] == "line 1: x, line 7: y"
     assert json.loads(data.read_text("utf-8"))[0]["flags"] == list(item.flags)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["x;=cmd", "x\t=cmd", "x\r\n=cmd", '";=cmd', " =cmd", "\N{FULLWIDTH EQUALS SIGN}cmd", '""=cmd', "-x;+y"],
+)
+def test_no_separator_makes_a_formula_of_what_a_student_wrote(tmp_path, text):
+    item = ItemRecord("attention", (part(4.0),), flags=(text,))
+    records = {text: dataclasses.replace(RECORDS["ann"], items=(item,))}
+    table, _ = export.write(Course(tmp_path), "single_head", records, {})
+    for separator in ",;\t":
+        for row in csv.reader(table.read_text("utf-8").splitlines(), delimiter=separator):
+            assert not [
+                cell for cell in row if cell.strip(' "').startswith(("=", "+", "-", "@", "\uff1d"))
+            ], row
 
 
 # --- Moodle and Canvas ------------------------------------------------------------------------------------
@@ -112,9 +127,9 @@ def test_hand_ins_of_unknown_origin_are_known_by_their_ids(tmp_path, monkeypatch
         "Grade": "3.25",  # with what a person changed and the penalty
         "Maximum Grade": "4.3",
         "Last modified (grade)": "",
-        "Feedback comments": "softmax 0.25/0.3; attention 4/4",
+        "Feedback comments": "softmax 0.25/0.3, attention 4/4",
     }
-    assert "softmax 0/2 (No division by √d_k); attention 0/4 (" in bob["Feedback comments"]
+    assert "softmax 0/2 (No division by √d_k), attention 0/4 (" in bob["Feedback comments"]
     points, ann = found["single_head-canvas.csv"][:2]
     assert list(ann) == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "single_head"]
     assert list(points.values()) == ["    Points Possible", "", "", "", "", "4.3"]

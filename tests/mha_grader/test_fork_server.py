@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import psutil
@@ -89,10 +90,7 @@ def test_a_program_that_the_student_starts_does_not_get_the_channel():
 
 
 def test_each_process_has_namespaces_of_its_own():
-    with (
-        Sandbox() as first,
-        Sandbox() as second,
-    ):  # at the same time, since the kernel uses their numbers again
+    with Sandbox() as first, Sandbox() as second:  # together: the numbers of what has ended are used again
         seen = [
             {name: os.readlink(f"/proc/{process}/ns/{name}") for name in NAMESPACES}
             for process in ("self", server_process(Layout()).pid)
@@ -112,29 +110,35 @@ builtins.left = np.left = random.left = sys.left = sys.modules["_wire"].left = "
 os.environ["LEFT"] = "here"
 for folder in ("/tmp", "/home/student", "/dev/shm"):
     open(folder + "/left", "w").write("here")
-server = socket.create_server(("", 45454))
+keep = os.openpty()
+for device in ("null", "zero", "full", "random", "urandom", "tty"):
+    try: os.utime("/dev/" + device)
+    except OSError: pass
 socket.socket(socket.AF_UNIX).bind("\\0left")
 random.seed(0); np.random.seed(0)
 """
 
 
 def test_nothing_that_one_leaves_behind_is_there_for_the_next():
+    start = time.time()
     with Sandbox() as first:
         run(first, LEAVE)
         with Sandbox() as beside:
-            found_beside = look(beside)
+            found_beside = look(beside, start)
     with Sandbox() as after:
-        assert look(after) == found_beside == []
+        assert look(after, start) == found_beside == []
 
 
-def look(box):
+def look(box, start):
     run(box, "import builtins, os, random, socket, sys\nimport numpy as np")
     run(box, "modules = (builtins, np, random, sys, sys.modules['_wire'])")
     run(box, "found = [module.__name__ for module in modules if hasattr(module, 'left')]")
     run(box, "found += [os.environ['LEFT']] if 'LEFT' in os.environ else []")
     run(box, "found += [d for d in ('/tmp', '/home/student', '/dev/shm') if 'left' in os.listdir(d)]")
     run(box, "found += [line for line in open('/proc/net/unix') if 'left' in line]")
-    run(box, "socket.create_server(('', 45454)).close()")
+    run(box, "found += [name for name in os.listdir('/dev/pts') if name != 'ptmx']")
+    devices = ("null", "zero", "full", "random", "urandom", "tty")
+    run(box, f"found += [d for d in {devices} if os.stat('/dev/' + d).st_mtime > {start}]")
     return value(box, "found")
 
 
@@ -158,7 +162,11 @@ def test_each_process_has_a_user_of_its_own_where_users_can_be_changed():
 def test_the_first_process_of_the_namespace_cannot_be_looked_into_or_ended():
     with Sandbox() as box:
         run(
-            box, "import os, signal\nfor s in (signal.SIGTERM, signal.SIGKILL, signal.SIGSTOP): os.kill(1, s)"
+            box,
+            "import os, signal, time\n"
+            "for number in signal.valid_signals():\n"
+            "    os.kill(1, number)\n"
+            "time.sleep(0.2)",
         )
         for name in ("mem", "environ", "maps", "fd"):
             reply = box.ask(
@@ -175,6 +183,22 @@ def test_how_many_files_there_may_be_is_limited():
     with Sandbox() as box:
         source = "for i in range(30_000): open(f'/tmp/{i}', 'w').close()"
         assert "OSError" in box.ask(60, op="exec", label="cell", source=source)["types"]
+
+
+def test_what_hides_a_folder_cannot_be_written_to_and_so_is_no_place_to_leave_things():
+    with Sandbox(Layout.make(hidden=Path(sys.base_prefix) / "include")) as box:
+        mounts = value(box, "[line.split()[4:6] for line in open('/proc/self/mountinfo')]")
+    (options,) = [
+        options for place, options in mounts if place == f"{Path(sys.base_prefix).resolve()}/include"
+    ]
+    assert options.startswith("ro,")
+
+
+def test_the_kernel_ends_it_before_the_grader_and_leaves_no_dump_of_it():
+    with Sandbox() as box:
+        assert value(box, "int(open('/proc/self/oom_score_adj').read())") == 1000
+        # With 0, a machine whose core_pattern is a program would start that one, outside.
+        assert value(box, "__import__('resource').getrlimit(__import__('resource').RLIMIT_CORE)") == (1, 1)
 
 
 # --- how long it lives ----------------------------------------------------------------------------------------

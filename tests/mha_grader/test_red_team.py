@@ -23,7 +23,7 @@ from mha_grader.testing import CallError
 # --- calls of the kernel --------------------------------------------------------------------------------------
 
 CALL = """\
-import ctypes, errno
+import ctypes, errno, os
 _library = ctypes.CDLL(None, use_errno=True)
 _library.syscall.restype = ctypes.c_long
 def call(number, *arguments):
@@ -50,8 +50,19 @@ ARGUMENTS = {  # such that the call would go through, or fail in another way, wi
     "semget": "0, 1, 0o1600",
     "fsopen": "b'tmpfs', 0",
     "sched_setaffinity": "0, 128, room",
+    "setxattr": "b'/tmp', b'user.x', b'y', 1, 0",
+    "lsetxattr": "b'/tmp', b'user.x', b'y', 1, 0",
+    "fsetxattr": "os.open('/tmp', 0), b'user.x', b'y', 1, 0",
+    "setxattrat": "-100, b'/tmp', 0, b'user.x', room, 16",
     "clone3": "room, 88",
     "memfd_create": "b'x', 0",
+    "io_setup": "1, room",
+    "inotify_init1": "0",
+    "fanotify_init": "0x200, 0",
+    "vmsplice": "os.pipe()[1], room, 0, 0",
+    "splice": "os.pipe()[0], 0, os.pipe()[1], 0, 0, 0",
+    "tee": "os.pipe()[0], os.pipe()[1], 0, 0",
+    "landlock_create_ruleset": "0, 0, 1",
     "io_uring_setup": "4, room",
 }
 COLUMN = list(syscalls.ARCHITECTURES).index(platform.machine())
@@ -85,16 +96,30 @@ def test_a_new_namespace_cannot_come_with_a_new_process(box):
     assert value(box, f"call({clone}, 0x10000000 | 17, 0, 0, 0, 0)") == "EPERM"
 
 
-@pytest.mark.parametrize("family", [40, 38, 17, 31], ids=["vsock", "crypto", "packet", "bluetooth"])
-def test_sockets_that_no_namespace_confines_cannot_be_made(box, family):
+@pytest.mark.parametrize(
+    "family",
+    [2, 10, 16, 40, 38, 17, 31],
+    ids=["inet", "inet6", "netlink", "vsock", "crypto", "packet", "bluetooth"],
+)
+def test_sockets_of_networks_and_of_the_machine_below_cannot_be_made(box, family):
     reply = run(box, f"import socket\nsocket.socket({family}, socket.SOCK_STREAM)")
     assert (reply["status"], "Address family not supported" in reply["text"]) == ("error", True)
+
+
+@pytest.mark.parametrize("command", ["fcntl.F_NOTIFY, fcntl.DN_ACCESS", "fcntl.F_SETLEASE, fcntl.F_RDLCK"])
+def test_nothing_tells_when_others_use_a_file(box, command):
+    reply = run(box, f"import fcntl\nfcntl.fcntl(os.open('/usr/bin', os.O_RDONLY), {command})")
+    assert (reply["status"], "No locks available" in reply["text"]) == ("error", True)
 
 
 def test_what_plain_programs_do_is_not_refused(box):
     reply = run(
         box,
-        "import multiprocessing, mmap, subprocess, threading\n"
+        "import asyncio, fcntl, multiprocessing, mmap, os, subprocess, threading\n"
+        "asyncio.new_event_loop().run_until_complete(asyncio.sleep(0))\n"
+        "fcntl.flock(os.open('/tmp/x', os.O_CREAT | os.O_RDWR), fcntl.LOCK_EX)\n"
+        "assert fcntl.fcntl(0, fcntl.F_DUPFD, 10) >= 10\n"
+        "import shutil; open('/tmp/one', 'w').close(); shutil.copy2('/tmp/one', '/tmp/two')\n"
         "mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE)[0] = 1\n"
         "with multiprocessing.get_context('fork').Pool(2) as pool: assert pool.map(abs, [-1, -2]) == [1, 2]\n"
         "assert subprocess.run(['true'], start_new_session=True).returncode == 0\n"
@@ -127,6 +152,22 @@ def test_there_is_no_memory_that_belongs_to_no_process(box, source):
     assert run(box, source)["status"] == "error"
 
 
+HELD_BY_THE_KERNEL = {  # what holds memory that is on no process's account, or of which the machine has few
+    "locks on parts of a file": "import fcntl, os\nfd = os.open('/tmp/x', os.O_CREAT | os.O_RDWR)\n"
+    "for i in range(100): fcntl.lockf(fd, fcntl.LOCK_EX, 1, 2 * i)",
+    "large buffers of sockets": "import socket\nfor pair in [socket.socketpair()] * 2:\n"
+    "    pair[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2**24)",
+    "many sockets": "import socket\nkeep = [socket.socketpair() for _ in range(40)]",
+    "terminals": "import os\nfor _ in range(20): keep.append(os.openpty())",
+}
+
+
+@pytest.mark.parametrize("name", HELD_BY_THE_KERNEL)
+def test_there_is_no_memory_that_the_kernel_holds_without_limit(name):
+    with Sandbox() as box:
+        assert "OSError" in run(box, "keep = []\n" + HELD_BY_THE_KERNEL[name])["types"]
+
+
 GROW = """\
 import os, time
 for child in range(3):
@@ -151,6 +192,47 @@ for name in os.listdir('/proc/self/fd'):
 """
     with Sandbox(limits=Limits(memory=256)) as box, pytest.raises(SandboxMemory):
         run(box, GROW + trickle)
+
+
+CLIB = """\
+import _thread, ctypes, os, time
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+x = []
+def step(number):
+    if number % 50 == 0 and len(x) < 50: x.append(b'x' * 2**22)
+    _thread.start_new_thread(step, (number + 1,))
+def grow():
+    time.sleep(0.5)
+    x.append(b'x' * (150 * 2**20))
+    time.sleep(60)
+def end_of_the_first_thread():
+    time.sleep(0.1)
+    libc.pthread_exit(None)
+"""
+HIDDEN_MEMORY = {  # of which a look at the first thread of each process, in its own time, would see nothing
+    "of a thread whose process seems to have ended": (
+        "for _ in range(3):\n    if not os.fork():\n"
+        "        _thread.start_new_thread(grow, ())\n"
+        "        end_of_the_first_thread()\n"),
+    "of threads that come and go": (
+        "for _ in range(3):\n    if not os.fork():\n"
+        "        _thread.start_new_thread(step, (0,))\n        end_of_the_first_thread()\n"),
+    "of processes that come and go": (
+        "for _ in range(3):\n    if not os.fork():\n        while not os.fork():\n"
+        "            if len(x) < 150: x.append(b'x' * 2**20)\n        os._exit(0)\n"),
+    "of tables that say where nothing is": (
+        "place = libc.mmap(None, 2**38, 1, 0x4022, -1, 0)\nlibc.madvise(place, 2**38, 15)\n"
+        "for at in range(place, place + 2**38, 2**21): ctypes.string_at(at, 1)\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HIDDEN_MEMORY)
+def test_memory_cannot_be_hidden(name):
+    with Sandbox(limits=Limits(memory=256)) as box, pytest.raises(SandboxMemory):
+        run(box, CLIB + HIDDEN_MEMORY[name] + "time.sleep(15)")
 
 
 def test_memory_is_watched_while_nothing_is_asked():
@@ -413,6 +495,9 @@ FILES = {  # data of the hand-in, and its status
     "sheets with anything": (b'{"worksheets": [null, {"cells": [1, {"input": "double = 1"}]}]}', None),
     "an f-string without end": (added("double = f'" + "{1}" * 300_000 + "'"), None),
     "a hundred large cells": (added(*["x = [" + "0," * 150_000 + "]"] * 100), None),
+    "more cells than memory": (b'{"cells": [' + b"{}," * 2_000_000 + b"{}]}", "too-large"),
+    "more lists than memory": (b'{"cells": [{}], "metadata": [' + b"[]," * 2_000_000 + b"0]}", "too-large"),
+    "very many cells that are slow to read": (added(*["x = [" + "a+a," * 300 + "]"] * 50_000), None),
     "very many cells": (added(*["double = 1"] * 150_000), None),
     "an integer without end": (b'{"nbformat": ' + b"9" * 100_000 + b', "cells": []}', "not-json"),
     "keys that come twice": (b'{"cells": 1, "cells": [{"source": "x", "source": 3}]}', None),
@@ -480,3 +565,8 @@ def test_what_a_frame_may_hold_is_bounded():
         tree = wire.encode(value, buffers)
         with pytest.raises(wire.ProtocolError, match="cap"):
             wire.decode(tree, memoryview(b"".join(buffers)))
+
+
+def test_of_very_many_cells_the_first_are_looked_at_and_it_is_said(toy):
+    rebuilt = rebuild.rebuild(toy, added(*["pass"] * (rebuild.MAX_CELLS + 1)))
+    assert any(note.startswith("only the first 1000 of the notebook's 1001 cells") for note in rebuilt.notes)

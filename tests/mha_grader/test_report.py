@@ -293,6 +293,12 @@ def test_the_stub_the_solution_short_code_and_answers_are_no_sign(assignment):
     assert similar.labels(answers) == similar.labels(broken) == []
 
 
+def test_a_number_too_long_to_be_written_in_digits_is_no_trouble(assignment):
+    long = LOOPS + f"\nx = 0x{'f' * 9000}\ny = 1e999 + 1j + True\n"
+    (found,) = alike(assignment, {"ann": long, "bob": long})
+    assert found.students == ("ann", "bob")
+
+
 def test_what_many_hand_ins_share_is_no_sign(assignment):
     """The same loops, each with a helper of its own."""
     helper = "def helper(x):\n    return np.round(x, {0}) * {0} + np.sum(x - {0})\n"

@@ -86,6 +86,15 @@ def test_a_function_of_junk_in_the_place_of_tensors_earns_nothing(grade_item, it
         assert row.score == 0, value
 
 
+@pytest.mark.parametrize(
+    ("name", "item"),
+    [(name, item) for name in FUNCTIONS for item in FUNCTIONS[name]] + [("batched_torch", "from_builtin")],
+)
+@pytest.mark.parametrize("place", [0, -1])
+def test_a_function_that_gives_an_argument_back_earns_nothing(grade_item, name, item, place):
+    assert grade_item(name, item, lambda *arguments, **options: arguments[place]).score == 0
+
+
 @pytest.mark.parametrize(("name", "item"), TURNING)
 @pytest.mark.parametrize("right_calls", [1, 2, 3])
 def test_a_function_that_turns_to_junk_is_a_verdict_too(loaded, grade_item, name, item, right_calls):
