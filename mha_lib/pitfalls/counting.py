@@ -287,7 +287,7 @@ PITFALLS = (
     Pitfall(
         slug="count-not-whole",
         title="A count that is a float",
-        symptom="256.0 in place of 256.",
+        symptom="A float, for instance 576.0 in place of 576.",
         reason="You return a float, but what is counted is a whole number, and large floats are rounded.",
         fix="Use whole numbers throughout, and divide with `//`.",
         passes=(),

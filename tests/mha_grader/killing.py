@@ -60,7 +60,9 @@ def kill_something(command: subprocess.Popen[str], chance: random.Random) -> str
         ]
         servers = [child for worker in workers for child in worker.children() if child.name() == "bwrap"]
         kinds = {"command": [psutil.Process(command.pid)], "worker": workers, "fork server": servers}
-        what = chance.choice([kind for kind, some in kinds.items() if some])
+        what = chance.choice(
+            [kind for kind, some in kinds.items() if some] + ["fork server"] * 2 * bool(servers)
+        )
         chance.choice(kinds[what]).kill()
     except psutil.NoSuchProcess:
         return None
@@ -110,15 +112,16 @@ def check(course: Path, scores: dict[str, float]) -> None:
 
 
 class Memory:
-    """The memory that the machine uses beyond what it used before, at most, in GiB."""
+    """The memory of all that this process starts, at most, in GiB; what several share counts once."""
 
     def __init__(self) -> None:
-        self._before, self.peak, self._over = psutil.virtual_memory().used, 0.0, threading.Event()
+        self.peak, self._over = 0.0, threading.Event()
         self._thread = threading.Thread(target=self._watch)
 
     def _watch(self) -> None:
-        while not self._over.wait(0.2):
-            self.peak = max(self.peak, (psutil.virtual_memory().used - self._before) / 2**30)
+        while not self._over.wait(0.5):
+            processes = psutil.Process().children(recursive=True)
+            self.peak = max(self.peak, sum(map(share_of_memory, processes)) / 2**20)
 
     def __enter__(self) -> Memory:
         self._thread.start()
@@ -127,6 +130,15 @@ class Memory:
     def __exit__(self, *exception: object) -> None:
         self._over.set()
         self._thread.join()
+
+
+def share_of_memory(process: psutil.Process) -> int:
+    """A process's memory in KiB, with its share of what it has in common with others; 0 if it has ended."""
+    try:
+        lines = Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
 
 
 def grade_plainly(course: Path, folder: Path, scores: dict[str, float]) -> str:
