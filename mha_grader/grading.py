@@ -198,8 +198,7 @@ class _Grader:
         if old is not None and old.tests == self.assignment.tests_digest(cell.item):
             return old
         notes = [*rebuilt.item_notes.get(cell.item, ()), *rebuilt.hints.get(cell.item, ())]
-        record = self.item(session, cell.item, rebuilt.sources[cell.item], failures[cell.item], notes)
-        return dataclasses.replace(record, flags=policy.flags(cell.item, record.source, self.helpers))
+        return self.item(session, cell.item, rebuilt.sources[cell.item], failures[cell.item], notes)
 
     def item(
         self, session: Session, item: str, source: str, failure: CallError | None, notes: Sequence[str]
@@ -220,7 +219,7 @@ class _Grader:
         records = tuple(explain(verdict, found.get(verdict.part.name), example) for verdict in verdicts)
         for verdict in verdicts:
             session.log.append(f"{item} / {verdict.part.name}: {verdict.status} {verdict.reason}")
-        flags, tests = policy.flags(item, source), self.assignment.tests_digest(item)
+        flags, tests = policy.flags(item, source, self.helpers), self.assignment.tests_digest(item)
         return ItemRecord(item, records, source, tuple(notes), flags, tests)
 
     def _seed(self, item: str, part: str) -> Any:
