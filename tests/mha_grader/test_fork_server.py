@@ -315,10 +315,12 @@ def as_nobody(command):
     """The command as the user nobody, who can read Python and this project wherever they are."""
     bwrap = [shutil.which("bwrap"), "--dev-bind", "/", "/"]
     needed = sorted({Path(sys.base_prefix).resolve(), Path(sys.prefix), ROOT})
-    closed = [path for place in needed for path in place.parents if not path.stat().st_mode & 1]
-    for path in sorted(set(closed)):
+    closed = {path for place in needed for path in place.parents if not path.stat().st_mode & 1}
+    for path in sorted(closed):
         bwrap += ["--tmpfs", str(path)]
     for place in needed:
+        for path in reversed(place.parents):
+            bwrap += ["--dir", str(path)]  # else bubblewrap makes it on the way, for root only
         bwrap += ["--ro-bind", str(place), str(place)]
     rights = ["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]
     return [*bwrap, "--", "setpriv", *rights, *command]
