@@ -193,12 +193,45 @@ def _run_nbgrader(course: Course, coursedir: Any, students: Sequence[str]) -> No
     log.setLevel(logging.ERROR)
     converter = EnterScores(coursedir=coursedir, config=_config(course), force=True, log=log)
     converter.students = tuple(students)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _kept_open():
         warnings.simplefilter("ignore", SAWarning)  # nbgrader's own
         try:
             converter.start()
         except NbGraderException as error:
             raise CourseError(str(error)) from None
+
+
+@contextlib.contextmanager
+def _kept_open() -> Iterator[None]:
+    """Let nbgrader enter hand-ins through one open gradebook, where it would open one seven times for each.
+
+    Every closing still ends the session. What stays is the connection and what SQLAlchemy compiled for it.
+    """
+    from nbgrader.api import Gradebook
+    from nbgrader.converters import autograde
+    from nbgrader.preprocessors import latesubmissions, saveautogrades
+
+    class KeptOpen(Gradebook):
+        def close(self) -> None:
+            self.db.remove()
+
+    books: dict[tuple[str, ...], Any] = {}
+
+    def opened(*place: str) -> Any:
+        if place not in books:
+            books[place] = KeptOpen(*place)
+        return books[place]
+
+    users = (autograde, saveautogrades, latesubmissions)
+    for module in users:
+        module.Gradebook = opened
+    try:
+        yield
+    finally:
+        for module in users:
+            module.Gradebook = Gradebook
+        for book in books.values():
+            Gradebook.close(book)
 
 
 def read(course: Course, assignment: str, student: str | None = None) -> dict[str, Entry]:

@@ -99,6 +99,13 @@ class EnterScores(Autograde):
             self._format_source(self.coursedir.assignment_id, student): [] for student in self.students
         }
 
+    def convert_single_notebook(self, notebook_filename: str) -> None:
+        """Convert once: what nbgrader would write, read and write again is ours already, and clean."""
+        self._sanitizing = False
+        self._init_preprocessors()
+        self._sanitizing = True
+        super(Autograde, self).convert_single_notebook(notebook_filename)
+
 
 class GradingExporter(NotebookExporter):
     """Gives nbgrader the graded notebook in the place of the one that was handed in.
