@@ -9,6 +9,7 @@ them, without a module around. Every contestant must give the floor's result bef
 
 import argparse
 import math
+import resource
 import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from torch.profiler import ProfilerActivity, profile
 from benchmarks.measure import RESULTS, interleaved, summary, write
 from mha_lib.fused import FusedAttention, KVCache
 from mha_lib.torch_attention import MultiHeadAttention, attention
-from mha_lib.torch_tracing import peak_memory
+from mha_lib.torch_tracing import count_operations, peak_memory
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -323,21 +324,18 @@ def launches(heads: tuple[int, ...] = (1, 2, 4, 8, 16), d_model: int = 256) -> l
 
 
 def count_launches(run: Callable[[], Tensor]) -> int:
-    """Kernels that one call starts on the card; on a processor, operations that compute something."""
-    activities = [ProfilerActivity.CPU] + [ProfilerActivity.CUDA] * (DEVICE == "cuda")
+    """Kernels that one call starts on the card; on a processor, operations that compute or copy."""
+    if DEVICE == "cpu":
+        return len(count_operations(run).names)
     with torch.inference_mode():
         run()
         wait()
-        with profile(activities=activities) as recorded:
+        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as recorded:
             run()
             wait()
-    if DEVICE == "cuda":
-        cuda = torch.autograd.DeviceType.CUDA
-        kernels = [event.name for event in recorded.events() if event.device_type == cuda]
-        return sum(not name.startswith(("Memcpy", "Memset")) for name in kernels)
-    computing = {"aten::addmm", "aten::bmm", "aten::_softmax", "aten::div", "aten::cat", "aten::copy_"}
-    computing |= {"aten::mul", "aten::_scaled_dot_product_flash_attention_for_cpu"}
-    return sum(event.count for event in recorded.key_averages() if event.key in computing)
+    cuda = torch.autograd.DeviceType.CUDA
+    kernels = [event.name for event in recorded.events() if event.device_type == cuda]
+    return sum(not name.startswith(("Memcpy", "Memset")) for name in kernels)
 
 
 def peak(run: Callable[[], Tensor]) -> float:
@@ -357,9 +355,30 @@ def memory(sizes: tuple[int, ...]) -> list[dict[str, Any]]:
     rows = []
     for n in sizes:
         peers = Peers(Shape(1, n, 512, 8), torch.float32, training=False)
-        ways = {"fused": peers.ours, "readable": lambda peers=peers: peers.readable(peers.x)}
+        ways = {
+            "fused": peers.ours,
+            "readable": lambda peers=peers: peers.readable(peers.x),
+            "loop over heads": peers.loop,
+        }
         rows.append({"n": n, **{way: peak(run) for way, run in ways.items()}})
+        if DEVICE == "cpu":
+            rows[-1]["fresh"] = {way: fresh(run) for way, run in ways.items()}
     return rows
+
+
+def fresh(run: Callable[[], Tensor]) -> float:
+    """MiB of memory that a call touches first of all, so that the system must find and clear it, page by page.
+
+    The median of some calls: what an earlier call gave back may be at hand or not.
+    """
+    taken = []
+    with torch.inference_mode():
+        run()
+        for _ in range(5):
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+            run()
+            taken.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+    return statistics.median(taken) * resource.getpagesize() / 2**20
 
 
 def cases(full: bool) -> Iterator[tuple[Shape, torch.dtype, bool, bool]]:

@@ -1052,9 +1052,8 @@ check_number(
     1024,
     mistakes={
         "each head got full matrices; together the heads have one": 8192,
-        "a head reads all features, not d_k of them": 128,
         "W_O is missing": 768,
-        "that is one head; there are eight": 128,
+        "that is one head, or heads that read d_k features each; all eight read all features": 128,
         "without num_kv_heads, there are as many heads of keys and values as of queries": 576,
     },
 )

@@ -335,7 +335,7 @@ def mended(rng):
 # ## 6. `diagnosis`: name the mistake
 #
 # **Points** {points diagnosis} · **Difficulty** 3 of 5 · **Importance** 4 of 5 · **Minutes** 30 ·
-# **Book** the pitfalls of each chapter
+# **Book** *The pitfalls*, section *From the symptom to the candidates*; the pages *Softmax* to *Heads* behind it
 #
 # Eight functions, each wrong in one way. Read them, run them, and name the mistake of each. `case_a` to `case_c`
 # should be `attention`, `case_d` should be `causal_mask`, `case_e` `decoder_mask`, `case_f` `softmax`, and
@@ -475,7 +475,7 @@ parts = part_for_each(
 # ## 7. `check_attention`: write the test
 #
 # **Points** {points check_attention} · **Difficulty** 4 of 5 · **Importance** 5 of 5 · **Minutes** 45 ·
-# **Book** *One head*; the pitfalls of each chapter
+# **Book** *One head*; the pages *Softmax*, *Attention*, *Scale* and *Mask* of the pitfalls
 #
 # Now the other way round: you write the test, and we hand it functions.
 #

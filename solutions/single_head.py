@@ -475,7 +475,7 @@ def inputs_unchanged(rng):
 # %% [markdown] id="see_attention"
 # **Look at it.** Each token below *is* something (its key) and *looks for* something (its query): a noun looks
 # for its adjective, an adjective for its noun, a verb for nouns, an article for nouns. Every row of the map is
-# the average that one token takes. Mark "watched": two nouns fit its question, and it gets half of each.
+# the average that one token takes. Mark "watched": two nouns fit its question, and it gets not quite half of each.
 
 # %% role="show" id="plot_weights"
 WORDS = ["the", "small", "cat", "watched", "a", "bird"]
@@ -855,7 +855,7 @@ for d_k in (4, 64, 1024):
 # **Book** *One head*, section *What one head cannot do*, and *The limit of one head*
 #
 # A query has *one* row of weights in a head. If a token needs news from two places, the head can only give it
-# a mixture of the two, and from a mixture nobody can tell the parts.
+# a mixture of the two, and from one mixture of independent contents no linear read-out can tell the parts.
 #
 # The cell below measures it. Every position of a sequence holds four independent random numbers, its
 # *content*. The task at each position: report the contents of the positions 1, 2, … k before it, side by

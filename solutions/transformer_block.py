@@ -219,8 +219,8 @@ def input_unchanged(rng):
 ### END HIDDEN TESTS
 
 # %% [markdown] id="see_gelu"
-# **Look at it.** The curve that you built with one feature, beside the ReLU. They differ most around ±1, and the
-# GELU falls below 0 for negative numbers before it comes back.
+# **Look at it.** The curve that you built with one feature, beside the ReLU. They differ most around ±0.75, and
+# the GELU falls below 0 for negative numbers before it comes back.
 
 # %% role="show" id="plot_gelu"
 curve = FeedForward(1, 1)

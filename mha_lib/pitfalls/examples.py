@@ -169,9 +169,9 @@ def message_names_both_numbers(head_dim: Code) -> Any:
     return "7" in message and "2" in message
 
 
-def two_tokens_two_heads(split_heads: Code) -> Any:
-    """One sequence of two tokens with six features."""
-    x = np.arange(12).reshape(1, 2, 6)
+def three_tokens_two_heads(split_heads: Code) -> Any:
+    """One sequence of three tokens with four features."""
+    x = np.arange(12).reshape(1, 3, 4)
     return split_heads(x, num_heads=2)
 
 
@@ -189,7 +189,7 @@ def three_tokens(multi_head_attention: Code) -> Any:
 
 
 def three_tokens_with_a_mask(multi_head_attention: Code) -> Any:
-    """The same with a causal mask."""
+    """One sequence of three tokens, two heads of width 2, and a causal mask."""
     X = np.arange(12).reshape(1, 3, 4) % 5 - 2
     W_Q, W_K, W_V, W_O = (np.arange(64) % 7 - 3).reshape(4, 4, 4) / 2
     mask = np.tril(np.ones((3, 3), dtype=bool))
@@ -353,7 +353,7 @@ ITEMS: Mapping[str, Item] = {
     "multi_head.head_dim": Item(
         heads.head_dim, (divides, does_not_divide, no_features, message_names_both_numbers)
     ),
-    "multi_head.split_heads": Item(heads.split_heads, (two_tokens_two_heads,)),
+    "multi_head.split_heads": Item(heads.split_heads, (three_tokens_two_heads,)),
     "multi_head.combine_heads": Item(heads.combine_heads, (two_heads_three_tokens,)),
     "multi_head.multi_head_attention": Item(
         multi_head.multi_head_attention,

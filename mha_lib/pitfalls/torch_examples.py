@@ -103,7 +103,7 @@ def half_dropped(MultiHeadAttention: Code) -> Any:
 
 
 def as_long_as_allowed(CausalSelfAttention: Code) -> Any:
-    """Three tokens, the largest number."""
+    """Three tokens, as many as max_len allows."""
     layer = numbered(CausalSelfAttention(4, 2, max_len=3))
     return layer(torch.arange(12.0).reshape(1, 3, 4) % 5 - 2)
 

@@ -52,6 +52,14 @@ def test_the_exercises_of_a_chapter_lead_to_an_assignment_and_offer_it_for_downl
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_with_a_notebook_everything_is_offered_that_must_lie_beside_it(page):
+    offered = set(re.findall(r"\{download\}`[^`<]+<\.\./(exercises/[\w/.]+)>`", page.read_text("utf-8")))
+    notebooks = [ROOT / name for name in offered if name.endswith(".ipynb")]
+    needed = {str(file.relative_to(ROOT)) for notebook in notebooks for file in notebook.parent.glob("*.*")}
+    assert offered == needed
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_cells_that_read_files_are_run_in_every_build(page):
     text = page.read_text("utf-8")
     code = "\n".join(CODE.findall(text))
