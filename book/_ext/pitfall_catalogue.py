@@ -43,7 +43,9 @@ class Pitfalls(SphinxDirective):
             results += nodes.container("", told(title, []), listing(text, "none"))
         section += results
         if passes:
-            section += told("Why it goes unnoticed. Where they apply, these checks pass:", inline("; ".join(passes) + "."))
+            section += told(
+                "Why it goes unnoticed. Where they apply, these checks pass:", inline("; ".join(passes) + ".")
+            )
         section += told("Why it is wrong.", inline(pitfall.reason))
         section += told("What to do.", inline(pitfall.fix))
         if exposed.others:
