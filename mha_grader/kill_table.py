@@ -119,7 +119,9 @@ def page(tables: Mapping[tuple[str, str], list[Row]]) -> str:
             lines.append(f"Right styles that keep all of them: {', '.join(right)}.")
         wrong = [row for row in found if row.kind == "pitfall"]
         if wrong:
-            lines.append("\n| mistake | keeps | fails | so not run |\n|---|---|---|---|")
+            lines.append(
+                "\n| mistake | keeps | fails | not run, since it rests on these |\n|---|---|---|---|"
+            )
         lines += [_line(row) for row in wrong]
         lines.append("")
     return "\n".join(lines)
@@ -133,11 +135,17 @@ def _line(row: Row) -> str:
     return f"| {mistake} | {keeps} | {', '.join(failed)} | {', '.join(not_run)} |"
 
 
+def in_the_book(course: Path) -> list[str]:
+    """The names of all assignments, in the order in which the book has them."""
+    contents = (course / "_toc.yml").read_text("utf-8")
+    return sorted(all_assignments(course), key=lambda name: contents.index(f"exercises/{name}/"))
+
+
 def main() -> int:
     """Write the page."""
     course = Path.cwd()
     tables: dict[tuple[str, str], list[Row]] = {}
-    for name in all_assignments(course):
+    for name in in_the_book(course):
         assignment = load(course, name)
         tables |= {(name, item): table(assignment, item, PUBLIC_SECRET) for item in assignment.items}
     (course / "book" / "kill_table.md").write_text(page(tables), "utf-8")

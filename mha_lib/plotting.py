@@ -63,7 +63,8 @@ def heat_map(
         keys: the m column labels.
         decimals: how many decimals to write into the cells; None writes no numbers.
     """
-    ax.imshow(weights, cmap="Greys", vmin=0, vmax=2.5, aspect="auto")  # ink stands out from the grey of 1
+    darkest = 1.0 if decimals is None else 2.5  # ink stands out from the grey of 1
+    ax.imshow(weights, cmap="Greys", vmin=0, vmax=darkest, aspect="auto")
     ax.grid(visible=False)
     ax.set_xticks(range(len(keys)), keys)
     ax.set_yticks(range(len(queries)), queries)

@@ -45,7 +45,7 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # sequences. Then you meet what a formula on paper does not tell: half precision, queries that have nothing to
 # attend to, gradients, dropout, and a mask that must move with the layer.
 #
-# | | item | what it is | points | minutes |
+# | no. | item | what it is | points | minutes |
 # |---|---|---|---|---|
 # | 1 | `attention` | one head on tensors, safe in every precision | {points attention} | 40 |
 # | 2 | `MultiHeadAttention` | the layer | {points MultiHeadAttention} | 45 |
@@ -55,10 +55,11 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # Together {points} points.
 #
-# **How to work.** Each item has a cell to write in: put your code in place of the lines `# YOUR CODE HERE`
-# and `raise NotImplementedError()`, keep the names and the parameters, and run the check in the cell below it.
-# The check prints `ok`, or what was expected and what came. If you cannot do an item, go on: the points of the
-# others can be had without it. You may add cells and methods of your own.
+# **How to work.** `checks.py` must lie in the folder of this notebook, as it does in the kit. Each item has a
+# cell to write in: put your code in place of the lines `# YOUR CODE HERE` and `raise NotImplementedError()`,
+# keep the names and the parameters, and run the check in the cell below it. The check prints `ok`, or what
+# was expected and what came. If you cannot do an item, go on: the points of the others can be had without it.
+# You may add cells and methods of your own.
 #
 # **How it is graded.** By more tests than you see here: other sizes, other numbers, more of each contract.
 # Every item is tested in parts, and each part that passes earns its points. Before a layer is tested, numbers

@@ -31,7 +31,7 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # build the three answers of the field: query heads *share* keys and values, keys and values are *remembered*
 # from token to token, and heads that do little are *taken out*.
 #
-# | | item | what it is | points | minutes |
+# | no. | item | what it is | points | minutes |
 # |---|---|---|---|---|
 # | 1 | `grouped_query_attention` | query heads share keys and values | {points grouped_query_attention} | 25 |
 # | 2 | `kv_cache_bytes` | what it takes to remember them | {points kv_cache_bytes} | 10 |
@@ -41,9 +41,10 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # Together {points} points.
 #
-# **How to work.** Put your code in place of the lines `# YOUR CODE HERE` and `raise NotImplementedError()`,
-# keep the names and the parameters, and run the check below. It prints `ok`, or what was expected and what
-# came. If you cannot do an item, go on: no item needs your code of another one. You may add cells of your own.
+# **How to work.** `checks.py` must lie in the folder of this notebook, as it does in the kit. Put your code
+# in place of the lines `# YOUR CODE HERE` and `raise NotImplementedError()`, keep the names and the
+# parameters, and run the check below. It prints `ok`, or what was expected and what came. If you cannot do an
+# item, go on: no item needs your code of another one. You may add cells of your own.
 #
 # **How it is graded.** By more tests than you see here: other sizes, other numbers, more of each contract.
 # Every item is tested in parts, and each part that passes earns its points. Any code that keeps the contract

@@ -32,7 +32,7 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # heads at once: it projects the tokens, cuts the projections into heads, lets every head attend by itself,
 # lays the results side by side and mixes them. Then you count what it costs.
 #
-# | | item | what it is | points | minutes |
+# | no. | item | what it is | points | minutes |
 # |---|---|---|---|---|
 # | 1 | `head_dim` | how wide a head is | {points head_dim} | 10 |
 # | 2 | `split_heads` | from features to heads | {points split_heads} | 20 |
@@ -45,10 +45,11 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # Together {points} points.
 #
-# **How to work.** Each item has a cell to write in: put your code in place of the lines `# YOUR CODE HERE`
-# and `raise NotImplementedError()`, keep the name and the parameters, and run the check in the cell below it.
-# The check prints `ok`, or what was expected and what came. If you cannot do an item, go on: you may use your
-# earlier items in later ones, but you need none of them. You may add cells of your own.
+# **How to work.** `checks.py` must lie in the folder of this notebook, as it does in the kit. Each item has a
+# cell to write in: put your code in place of the lines `# YOUR CODE HERE` and `raise NotImplementedError()`,
+# keep the name and the parameters, and run the check in the cell below it. The check prints `ok`, or what was
+# expected and what came. If you cannot do an item, go on: you may use your earlier items in later ones, but
+# you need none of them. You may add cells of your own.
 #
 # **How it is graded.** By more tests than you see here: other sizes, other numbers, more of each contract.
 # Every item is tested in parts, and each part that passes earns its points. Any code that keeps the contract

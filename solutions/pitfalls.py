@@ -18,7 +18,7 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # little worse than it should be. In this assignment you read code that is wrong in exactly one way, mend it,
 # name mistakes by what they do, and write the checks that would have caught them.
 #
-# | | item | what it is | points | minutes |
+# | no. | item | what it is | points | minutes |
 # |---|---|---|---|---|
 # | 1 | `repaired_scale` | mend the scale | {points repaired_scale} | 10 |
 # | 2 | `repaired_mask` | mend the mask | {points repaired_mask} | 10 |
@@ -32,9 +32,10 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # Together {points} points.
 #
-# **How to work.** Each item has a cell to write in: put your code in place of the lines `# YOUR CODE HERE` and
-# `raise NotImplementedError()`, keep the name and the parameters, and run the check in the cell below it. No
-# item needs your code of another one, but you may use it. You may add cells of your own.
+# **How to work.** `checks.py` must lie in the folder of this notebook, as it does in the kit. Each item has a
+# cell to write in: put your code in place of the lines `# YOUR CODE HERE` and `raise NotImplementedError()`,
+# keep the name and the parameters, and run the check in the cell below it. No item needs your code of another
+# one, but you may use it. You may add cells of your own.
 #
 # **How it is graded.** What you mend is tested like the function itself in the assignments before. Your checks
 # are handed functions that they can call and not look into: right ones, in many styles, which they must accept,

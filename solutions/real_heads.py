@@ -31,7 +31,7 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # and it was trained to give sentences of like meaning like vectors. Nobody told its heads what to do. You find
 # out what they do.
 #
-# | | item | what it is | points | minutes |
+# | no. | item | what it is | points | minutes |
 # |---|---|---|---|---|
 # | 1 | `bert_attention` | attention with the model's own weights | {points bert_attention} | 30 |
 # | 2 | `offset_score` | does a head look at a fixed distance? | {points offset_score} | 20 |
@@ -41,10 +41,12 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # Together {points} points.
 #
-# **How to work.** Put your code in place of the lines `# YOUR CODE HERE` and `raise NotImplementedError()`,
-# keep the names and the parameters, and run the check below. It prints `ok`, or what was expected and what
-# came. If you cannot do an item, go on: no item needs your code of another one, but you may use it. The cells that
-# look into the model use your code, and so do most of the questions at the end. You may add cells of your own.
+# **How to work.** `checks.py`, `minilm.py` and `minilm_sample.npz` must lie in the folder of this notebook,
+# as they do in the kit. Put your code in place of the lines `# YOUR CODE HERE` and
+# `raise NotImplementedError()`, keep the names and the parameters, and run the check below. It prints `ok`,
+# or what was expected and what came. If you cannot do an item, go on: no item needs your code of another one,
+# but you may use it. The cells that look into the model use your code, and so do most of the questions at the
+# end. You may add cells of your own.
 #
 # **How it is graded.** By more tests than you see here, with small random weights: other sizes, other numbers,
 # more of each contract. Every item is tested in parts, and each part that passes earns its points. Any code

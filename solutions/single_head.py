@@ -36,7 +36,7 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # decide which token may look at which. Then you find the limit of a single head, which is why there are
 # several of them in the next assignment.
 #
-# | | item | what it is | points | minutes |
+# | no. | item | what it is | points | minutes |
 # |---|---|---|---|---|
 # | 1 | `softmax` | scores become weights | {points softmax} | 15 |
 # | 2 | `attention` | the head itself | {points attention} | 30 |
@@ -47,10 +47,11 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # Together {points} points.
 #
-# **How to work.** Each item has a cell to write in: put your code in place of the lines `# YOUR CODE HERE`
-# and `raise NotImplementedError()`, keep the name and the parameters, and run the check in the cell below it.
-# The check prints `ok`, or what was expected and what came. If you cannot do an item, go on: no item needs
-# your code of another one, but you may use it. You may add cells of your own.
+# **How to work.** `checks.py` must lie in the folder of this notebook, as it does in the kit. Each item has a
+# cell to write in: put your code in place of the lines `# YOUR CODE HERE` and `raise NotImplementedError()`,
+# keep the name and the parameters, and run the check in the cell below it. The check prints `ok`, or what was
+# expected and what came. If you cannot do an item, go on: no item needs your code of another one, but you may
+# use it. You may add cells of your own.
 #
 # **How it is graded.** By more tests than you see here: other sizes, other numbers, more of each contract.
 # Every item is tested in parts, and each part that passes earns its points. Any code that keeps the contract

@@ -27,14 +27,14 @@ from mha_grader.testing import (
 reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 
 # %% [markdown] id="intro"
-# # The Transformer block
+# # Build the Transformer block
 #
 # Attention lets tokens exchange what they hold. It is one half of the block that Transformers are stacked of;
 # the other half changes every token by itself. Around both lie two inventions that make deep stacks possible:
 # the residual connection, which adds what a half computes to what it was given, and layer normalisation. You
 # build the block in both of its forms, and find out what stacking can do that more heads cannot.
 #
-# | | item | what it is | points | minutes |
+# | no. | item | what it is | points | minutes |
 # |---|---|---|---|---|
 # | 1 | `FeedForward` | the half without attention | {points FeedForward} | 15 |
 # | 2 | `TransformerBlock` | both halves, before or after the norm | {points TransformerBlock} | 40 |
@@ -42,10 +42,10 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # Together {points} points.
 #
-# **How to work.** Each item has a cell to write in: put your code in place of the lines `# YOUR CODE HERE`
-# and `raise NotImplementedError()`, keep the names and the parameters, and run the check in the cell below it.
-# The check prints `ok`, or what was expected and what came. If you cannot do an item, go on. You may add cells
-# and methods of your own.
+# **How to work.** `checks.py` must lie in the folder of this notebook, as it does in the kit. Each item has a
+# cell to write in: put your code in place of the lines `# YOUR CODE HERE` and `raise NotImplementedError()`,
+# keep the names and the parameters, and run the check in the cell below it. The check prints `ok`, or what
+# was expected and what came. If you cannot do an item, go on. You may add cells and methods of your own.
 #
 # **How it is graded.** By more tests than you see here: other sizes, other numbers, more of each contract.
 # Every item is tested in parts, and each part that passes earns its points. Before a layer is tested, numbers

@@ -170,8 +170,8 @@ def message_names_both_numbers(head_dim: Code) -> Any:
 
 
 def three_tokens_two_heads(split_heads: Code) -> Any:
-    """One sequence of three tokens with four features."""
-    x = np.arange(12).reshape(1, 3, 4)
+    """One sequence of three tokens with six features."""
+    x = np.arange(18).reshape(1, 3, 6)
     return split_heads(x, num_heads=2)
 
 
