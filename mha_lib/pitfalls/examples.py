@@ -170,14 +170,14 @@ def message_names_both_numbers(head_dim: Code) -> Any:
 
 
 def three_tokens_two_heads(split_heads: Code) -> Any:
-    """One sequence of three tokens with four features."""
-    x = np.arange(12).reshape(1, 3, 4)
+    """One sequence of three tokens with eight features."""
+    x = np.arange(24).reshape(1, 3, 8)
     return split_heads(x, num_heads=2)
 
 
 def two_heads_three_tokens(combine_heads: Code) -> Any:
-    """One sequence, two heads, three tokens, two features each."""
-    x = np.arange(12).reshape(1, 2, 3, 2)
+    """One sequence, two heads, three tokens, four features each."""
+    x = np.arange(24).reshape(1, 2, 3, 4)
     return combine_heads(x)
 
 
