@@ -180,7 +180,8 @@ def _without(known: set[str], code: Code) -> list[str]:
     shown: list[str] = []
     for at, statement in enumerate(statements):
         if keep[at]:
-            shown += ["", *statement] if definition[at] and at > 1 else statement
+            first_of_many = definition[at] and at > 1 and not statements[at - 1][0].strip().startswith("@")
+            shown += ["", *statement] if first_of_many else statement
         elif not shown or shown[-1].strip() != "# …":
             shown.append(_indent(statement[0]) + "# …")
     return shown
@@ -301,16 +302,21 @@ def helpers_in(lines: str, variant: Code) -> list[tuple[str, str]]:
     """What the wrong lines use of the pitfalls' own helpers, and what a method does that is written anew.
 
     Returns:
-        Pairs: how the helper is called, and the first sentence of its docstring.
+        Pairs: how the helper is called, and the first sentence of its docstring; of a method that is written
+        anew, that of the right one.
     """
     part = _wrong_parts(variant)[0]
     around = vars(sys.modules[part.__module__])
     tree = ast.parse(as_code(lines))
     found = {name: around[name] for name in names_in(tree) if _is_helper(around.get(name))}
-    if isinstance(part, type):
-        methods = {name: _inherited(name, part) for name in _names_of_methods(tree)}
-        found |= {name: method for name, method in methods.items() if method is not None}
-    return [(name + _arguments(helper), _sentence(helper)) for name, helper in found.items()]
+    pairs = [(name + _arguments(helper), _sentence(helper)) for name, helper in found.items()]
+    for name in _names_of_methods(tree):
+        method = _inherited(name, part)
+        if method is not None:
+            sentence = _sentence(method)
+            anew = name in vars(part)
+            pairs.append((name + _arguments(method), f"when right, {_small(sentence)}" if anew else sentence))
+    return pairs
 
 
 def as_code(lines: str) -> str:
@@ -338,9 +344,10 @@ def _names_of_methods(tree: ast.AST) -> list[str]:
     return [name for name in dict.fromkeys(found) if name not in ("f", "__init__", "forward", "reset")]
 
 
-def _inherited(name: str, layer: type) -> Code | None:
-    """The right method of this name, if the layer's bases have one of their own."""
-    found = (vars(base)[name] for base in layer.__mro__[1:] if name in vars(base) and not _is_wrong(base))
+def _inherited(name: str, layer: Code) -> Code | None:
+    """The right method of this name, if it is a layer whose bases have one of their own."""
+    bases = layer.__mro__[1:] if isinstance(layer, type) else ()
+    found = (vars(base)[name] for base in bases if name in vars(base) and not _is_wrong(base))
     method = next(found, None)
     method = method.__func__ if isinstance(method, staticmethod) else method
     right = isinstance(method, types.FunctionType) and method.__module__.startswith("mha_lib.")
@@ -358,6 +365,10 @@ def _arguments(helper: Code) -> str:
     if isinstance(helper, type):
         return ""
     return f"({', '.join(name for name in inspect.signature(helper).parameters if name != 'self')})"
+
+
+def _small(sentence: str) -> str:
+    return sentence[0].lower() + sentence[1:]
 
 
 def _sentence(helper: Code) -> str:

@@ -99,6 +99,11 @@ def test_a_line_under_a_condition_is_shown_with_it_and_with_the_other_case():
     )
 
 
+def test_a_decorator_stands_above_its_function():
+    lines = wrong_lines("transformer_block.TransformerBlock", "norm-without-mean").splitlines()
+    assert [line.strip() for line in lines[1:3]] == ["@staticmethod", "def normalise(x):"]
+
+
 def test_the_shape_of_a_wide_line_stands_above_it():
     lines = wrong_lines("single_head.padding_mask", "padding-off-by-one")
     assert lines == (
@@ -164,7 +169,9 @@ def test_of_a_method_that_is_written_anew_the_right_one_is_explained():
     names = [name for name, _ in expose("mask-of-first-call").helpers]
     assert names == ["CausalInSteps", "mask(x)"]
     sentence = dict(expose("mask-of-first-call").helpers)["mask(x)"]
-    assert sentence == "The mask `(n, n)`: of the buffer `causal`, the first n rows and columns."
+    assert sentence == "when right, the mask `(n, n)`: of the buffer `causal`, the first n rows and columns."
+    used = dict(expose("dropout-missing").helpers)["weigh(Q, K, mask)"]
+    assert used.startswith("The weights before dropout")
 
 
 def test_what_is_assigned_in_the_lines_is_no_helper():
