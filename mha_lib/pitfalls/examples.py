@@ -216,7 +216,7 @@ def three_tokens_remembered(cross_attention: Code) -> Any:
     """Five tokens ask, three are remembered."""
     X = np.arange(20).reshape(1, 5, 4) % 7 - 3
     memory = np.arange(12).reshape(1, 3, 4) % 5 - 1
-    W_Q, W_K, W_V, W_O = (np.arange(64) % 7 - 3).reshape(4, 4, 4) / 2
+    W_Q, W_K, W_V, W_O = (np.arange(64) % 7 - 3).reshape(4, 4, 4) / 4
     return cross_attention(X, memory, W_Q, W_K, W_V, W_O, num_heads=2)
 
 

@@ -75,20 +75,20 @@ def names_of_parameters(MultiHeadAttention: Code) -> Any:
 def two_sequences(MultiHeadAttention: Code) -> Any:
     """Two sequences of three tokens, no dropout; numbered() fills the parameters."""
     layer = numbered(MultiHeadAttention(4, 2))
-    x = torch.arange(24.0).reshape(2, 3, 4) % 5 - 2
+    x = torch.arange(24.0).reshape(2, 3, 4) % 5 / 2 - 1
     return layer(x)
 
 
 def everything_dropped(MultiHeadAttention: Code) -> Any:
     """In training, with every weight dropped: only the bias of out_proj is left."""
     layer = numbered(MultiHeadAttention(4, 2, dropout=1.0))
-    return layer(torch.arange(12.0).reshape(1, 3, 4) % 5 - 2)
+    return layer(torch.arange(12.0).reshape(1, 3, 4) % 5 / 2 - 1)
 
 
 def evaluated(MultiHeadAttention: Code) -> Any:
     """In eval mode nothing is dropped."""
     layer = numbered(MultiHeadAttention(4, 2, dropout=1.0)).eval()
-    return layer(torch.arange(12.0).reshape(1, 3, 4) % 5 - 2)
+    return layer(torch.arange(12.0).reshape(1, 3, 4) % 5 / 2 - 1)
 
 
 def half_dropped(MultiHeadAttention: Code) -> Any:
