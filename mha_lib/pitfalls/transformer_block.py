@@ -323,7 +323,7 @@ class BlockWithFormula(right.TransformerBlock):
 
     @staticmethod
     def normalise(x: Tensor) -> Tensor:
-        """In each token, the features less their mean, through the root of their variance plus 1e-5."""
+        """In each token, the features less their mean, divided by the root of their variance plus 1e-5."""
         return nn.functional.layer_norm(x, x.shape[-1:])
 
 
