@@ -11,7 +11,7 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from mha_lib.pitfalls import BANK, FAMILIES, WEAK_CHECKS, Pitfall
+from mha_lib.pitfalls import BANK, FAMILIES, Pitfall
 from mha_lib.pitfalls.catalogue import expose
 
 
@@ -31,21 +31,22 @@ class Pitfalls(SphinxDirective):
         section += nodes.title("", "", *inline(pitfall.title))
         self.state.document.note_explicit_target(section, section)
 
-        passes = [WEAK_CHECKS[check] for check in pitfall.passes]
         section += nodes.paragraph("", "", *inline(f"`{pitfall.slug}`, here in `{exposed.place}`"))
         section += told("Symptom.", inline(pitfall.symptom))
         section += told("The wrong lines.", [])
         section += listing(exposed.lines, "python")
+        if exposed.helpers:
+            section += told("What these names stand for.", [])
+            section += explained(exposed.helpers)
         section += told("An input that shows it.", inline(exposed.input))
         section += listing(exposed.call, "python")
         results = nodes.container(classes=["pitfall-results"])
         for title, text in (("What comes", exposed.comes), ("What should come", exposed.expected)):
             results += nodes.container("", told(title, []), listing(text, "none"))
         section += results
-        if passes:
-            section += told(
-                "Why it goes unnoticed. Where they apply, these checks pass:", inline("; ".join(passes) + ".")
-            )
+        if exposed.passes:
+            passes = inline("; ".join(exposed.passes) + ".")
+            section += told("Why it goes unnoticed. These checks pass:", passes)
         section += told("Why it is wrong.", inline(pitfall.reason))
         section += told("What to do.", inline(pitfall.fix))
         if exposed.others:
@@ -84,6 +85,14 @@ def inline(text: str) -> list[nodes.Node]:
 def told(title: str, text: list[nodes.Node]) -> nodes.paragraph:
     """A paragraph that starts with its title."""
     return nodes.paragraph("", "", nodes.strong("", title), nodes.Text(" "), *text)
+
+
+def explained(names: tuple[tuple[str, str], ...]) -> nodes.bullet_list:
+    """A list of names, with a sentence for each."""
+    entries = nodes.bullet_list()
+    for name, sentence in names:
+        entries += nodes.list_item("", nodes.paragraph("", "", *inline(f"`{name}`: {sentence}")))
+    return entries
 
 
 def listing(text: str, language: str) -> nodes.literal_block:

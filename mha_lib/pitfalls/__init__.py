@@ -23,10 +23,10 @@ from mha_lib.pitfalls import (
     sharing,
     softmax,
 )
-from mha_lib.pitfalls.pitfall import WEAK_CHECKS, Pitfall
+from mha_lib.pitfalls.pitfall import CHECKS_OF_ITEMS, WEAK_CHECKS, Pitfall
 from mha_lib.same_items import original
 
-__all__ = ["BANK", "FAMILIES", "WEAK_CHECKS", "Pitfall", "variants"]
+__all__ = ["BANK", "CHECKS_OF_ITEMS", "FAMILIES", "WEAK_CHECKS", "Pitfall", "variants"]
 
 # The pitfalls of each family, in teaching order.
 FAMILIES: Mapping[str, tuple[Pitfall, ...]] = {

@@ -326,7 +326,8 @@ def attention_in_place(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pa
     scores = scaled_scores(Q, K)  # (..., n, m)
     if mask is None:
         return averaged(scores.softmax(dim=-1), V)
-    weights = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(dim=-1)  # (..., n, m)
+    lowest = torch.finfo(scores.dtype).min
+    weights = scores.masked_fill(~mask, lowest).softmax(dim=-1)  # (..., n, m)
     weights.masked_fill_(~mask, 0.0)
     return averaged(weights, V)
 
@@ -334,20 +335,20 @@ def attention_in_place(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pa
 # --- MultiHeadAttention ------------------------------------------------------------------------------------
 
 
-class WithInnerStep(right.MultiHeadAttention):
-    """The right layer, cut into steps."""
+class MultiHeadInSteps(right.MultiHeadAttention):
+    """The right layer, cut into steps, each of which can be written anew."""
 
     def forward(self, x: Tensor, mask: Mask = None) -> Any:
-        """As in the right layer."""
+        """The output, step by step."""
         Q, K, V = (self.split_heads(project(x)) for project in (self.q_proj, self.k_proj, self.v_proj))
         return self.out_proj(self.merge_heads(self.attend(Q, K, V, mask)))  # (batch, n, d_model)
 
     def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Mask) -> Tensor:
-        """Attention with dropout, `(batch, heads, n, d_k)`."""
+        """The heads, `(batch, heads, n, d_k)`: the weights, through `self.dropout`, times `V`."""
         return self.dropout(self.weigh(Q, K, mask)) @ V  # (batch, heads, n, d_k)
 
     def weigh(self, Q: Tensor, K: Tensor, mask: Mask) -> Tensor:
-        """The weights, `(batch, heads, n, n)`."""
+        """The weights before dropout, `(batch, heads, n, n)`: the masked softmax of the scaled scores."""
         return masked_softmax(scaled_scores(Q, K), mask)  # (batch, heads, n, n)
 
     def merge_heads(self, heads: Tensor) -> Tensor:
@@ -355,7 +356,7 @@ class WithInnerStep(right.MultiHeadAttention):
         return heads.transpose(1, 2).flatten(2)  # (batch, n, d_model)
 
 
-class SplitWithoutTranspose(WithInnerStep):
+class SplitWithoutTranspose(MultiHeadInSteps):
     """Wrong: `view` goes through the memory in order, which mixes tokens and features."""
 
     def split_heads(self, x: Tensor) -> Tensor:
@@ -371,7 +372,7 @@ class FoldByReshape(SplitWithoutTranspose):
         return heads.reshape(heads.shape[0], -1, self.num_heads * self.d_k)  # (batch, n, d_model)
 
 
-class MergeWithoutTranspose(WithInnerStep):
+class MergeWithoutTranspose(MultiHeadInSteps):
     """Wrong: the heads are laid one after the other, not side by side."""
 
     def merge_heads(self, heads: Tensor) -> Tensor:
@@ -379,7 +380,7 @@ class MergeWithoutTranspose(WithInnerStep):
         return heads.reshape(heads.shape[0], -1, self.num_heads * self.d_k)  # (batch, n, d_model)
 
 
-class AttentionBetweenHeads(WithInnerStep):
+class AttentionBetweenHeads(MultiHeadInSteps):
     """Wrong: without the transposition the heads of a token attend to each other."""
 
     def split_heads(self, x: Tensor) -> Tensor:
@@ -391,7 +392,7 @@ class AttentionBetweenHeads(WithInnerStep):
         return heads.flatten(2)  # (batch, n, d_model)
 
 
-class HeadsInterleaved(WithInnerStep):
+class HeadsInterleaved(MultiHeadInSteps):
     """Wrong: head i takes every num_heads-th feature."""
 
     def split_heads(self, x: Tensor) -> Tensor:
@@ -407,7 +408,7 @@ class BatchFirstForgotten(right.MultiHeadAttention):
         return super().forward(x.transpose(0, 1), mask).transpose(0, 1)
 
 
-class NoScale(WithInnerStep):
+class NoScale(MultiHeadInSteps):
     """Wrong: the scores are not divided by √d_k."""
 
     def weigh(self, Q: Tensor, K: Tensor, mask: Mask) -> Tensor:
@@ -415,7 +416,7 @@ class NoScale(WithInnerStep):
         return super().weigh(Q * self.d_k**0.5, K, mask)
 
 
-class ScaleByDModel(WithInnerStep):
+class ScaleByDModel(MultiHeadInSteps):
     """Wrong: the scores are divided by √d_model."""
 
     def weigh(self, Q: Tensor, K: Tensor, mask: Mask) -> Tensor:
@@ -429,9 +430,11 @@ class LinearAppliedTransposed(right.MultiHeadAttention):
     def forward(self, x: Tensor, mask: Mask = None) -> Tensor:
         """Wrong."""
         linears = (self.q_proj, self.k_proj, self.v_proj)
-        Q, K, V = (self.split_heads(x @ linear.weight + linear.bias) for linear in linears)
+        projected = (x @ linear.weight + linear.bias for linear in linears)  # (batch, n, d_model) each
+        Q, K, V = (self.split_heads(each) for each in projected)  # (batch, heads, n, d_k)
         heads, _ = right.attention(Q, K, V, mask)  # (batch, heads, n, d_k)
-        return heads.transpose(1, 2).flatten(2) @ self.out_proj.weight + self.out_proj.bias
+        heads = heads.transpose(1, 2).flatten(2)  # (batch, n, d_model)
+        return heads @ self.out_proj.weight + self.out_proj.bias
 
 
 class SharedProjection(right.MultiHeadAttention):
@@ -442,7 +445,7 @@ class SharedProjection(right.MultiHeadAttention):
         self.k_proj = self.v_proj = self.q_proj
 
 
-class NoOutputProjection(WithInnerStep):
+class NoOutputProjection(MultiHeadInSteps):
     """Wrong: the heads are returned side by side."""
 
     def forward(self, x: Tensor, mask: Mask = None) -> Tensor:
@@ -451,7 +454,7 @@ class NoOutputProjection(WithInnerStep):
         return self.merge_heads(self.attend(Q, K, V, mask))  # (batch, n, d_model)
 
 
-class ValueUsedAsKey(WithInnerStep):
+class ValueUsedAsKey(MultiHeadInSteps):
     """Wrong: the queries are compared with the values."""
 
     def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Mask) -> Tensor:
@@ -459,7 +462,7 @@ class ValueUsedAsKey(WithInnerStep):
         return super().attend(Q, V, V, mask)
 
 
-class KeysAndValuesExchanged(WithInnerStep):
+class KeysAndValuesExchanged(MultiHeadInSteps):
     """Wrong: `v_proj` makes the keys and `k_proj` the values."""
 
     def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Mask) -> Tensor:
@@ -467,7 +470,7 @@ class KeysAndValuesExchanged(WithInnerStep):
         return super().attend(Q, V, K, mask)  # (batch, heads, n, d_k)
 
 
-class QueriesAndKeysSwapped(WithInnerStep):
+class QueriesAndKeysSwapped(MultiHeadInSteps):
     """Wrong: the keys ask and the queries answer."""
 
     def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Mask) -> Tensor:
@@ -475,7 +478,7 @@ class QueriesAndKeysSwapped(WithInnerStep):
         return super().attend(K, Q, V, mask)
 
 
-class ResidualAdded(WithInnerStep):
+class ResidualAdded(MultiHeadInSteps):
     """Wrong: the residual connection belongs to the block."""
 
     def forward(self, x: Tensor, mask: Mask = None) -> Tensor:
@@ -483,7 +486,7 @@ class ResidualAdded(WithInnerStep):
         return x + super().forward(x, mask)
 
 
-class WeightsReturnedToo(WithInnerStep):
+class WeightsReturnedToo(MultiHeadInSteps):
     """Wrong: a pair is returned."""
 
     def forward(self, x: Tensor, mask: Mask = None) -> Any:
@@ -492,7 +495,7 @@ class WeightsReturnedToo(WithInnerStep):
         return super().forward(x, mask), masked_softmax(scaled_scores(Q, K), mask)
 
 
-class LayerMaskNoEffect(WithInnerStep):
+class LayerMaskNoEffect(MultiHeadInSteps):
     """Wrong: the mask is never used."""
 
     def weigh(self, Q: Tensor, K: Tensor, mask: Mask) -> Tensor:
@@ -500,7 +503,7 @@ class LayerMaskNoEffect(WithInnerStep):
         return super().weigh(Q, K, None)
 
 
-class LayerMaskInverted(WithInnerStep):
+class LayerMaskInverted(MultiHeadInSteps):
     """Wrong: True is taken to mean "ignore", as for `nn.MultiheadAttention`."""
 
     def weigh(self, Q: Tensor, K: Tensor, mask: Mask) -> Tensor:
@@ -508,7 +511,7 @@ class LayerMaskInverted(WithInnerStep):
         return super().weigh(Q, K, None if mask is None else ~mask)
 
 
-class LayerFirstMaskForAll(WithInnerStep):
+class LayerFirstMaskForAll(MultiHeadInSteps):
     """Wrong: the first sequence's mask is used for all."""
 
     def weigh(self, Q: Tensor, K: Tensor, mask: Mask) -> Tensor:
@@ -516,7 +519,7 @@ class LayerFirstMaskForAll(WithInnerStep):
         return super().weigh(Q, K, mask[0] if mask is not None and mask.dim() == 4 else mask)
 
 
-class MaskBatchOnHeadAxis(WithInnerStep):
+class MaskBatchOnHeadAxis(MultiHeadInSteps):
     """Wrong: without its axis of size 1, the mask's batch meets the heads."""
 
     def weigh(self, Q: Tensor, K: Tensor, mask: Mask) -> Tensor:
@@ -524,7 +527,7 @@ class MaskBatchOnHeadAxis(WithInnerStep):
         return super().weigh(Q, K, mask[:, 0] if mask is not None and mask.dim() == 4 else mask)
 
 
-class MaskRepeatedInWrongOrder(WithInnerStep):
+class MaskRepeatedInWrongOrder(MultiHeadInSteps):
     """Wrong: heads lie within sequences, but the masks are repeated as if sequences lay within heads."""
 
     def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Mask) -> Tensor:
@@ -535,7 +538,7 @@ class MaskRepeatedInWrongOrder(WithInnerStep):
         return heads.view_as(V)  # (batch, heads, n, d_k)
 
 
-class LayerEmptyRowNan(WithInnerStep):
+class LayerEmptyRowNan(MultiHeadInSteps):
     """Wrong: a row of nothing but −∞ becomes 0/0."""
 
     def weigh(self, Q: Tensor, K: Tensor, mask: Mask) -> Tensor:
@@ -543,7 +546,7 @@ class LayerEmptyRowNan(WithInnerStep):
         return attention_empty_row_nan(Q, K, K, mask)[1]  # (batch, heads, n, n)
 
 
-class LayerEmptyRowUniform(WithInnerStep):
+class LayerEmptyRowUniform(MultiHeadInSteps):
     """Wrong: a row in which all scores are equally low attends to everything alike."""
 
     def weigh(self, Q: Tensor, K: Tensor, mask: Mask) -> Tensor:
@@ -551,7 +554,7 @@ class LayerEmptyRowUniform(WithInnerStep):
         return attention_empty_row_uniform(Q, K, K, mask)[1]  # (batch, heads, n, n)
 
 
-class LayerNanGradient(WithInnerStep):
+class LayerNanGradient(MultiHeadInSteps):
     """Wrong: NaN is replaced in the output, and stays in the gradient."""
 
     def weigh(self, Q: Tensor, K: Tensor, mask: Mask) -> Tensor:
@@ -559,7 +562,7 @@ class LayerNanGradient(WithInnerStep):
         return attention_nan_gradient(Q, K, K, mask)[1]  # (batch, heads, n, n)
 
 
-class LayerCutOff(WithInnerStep):
+class LayerCutOff(MultiHeadInSteps):
     """Wrong: the weights are taken out of the graph."""
 
     def weigh(self, Q: Tensor, K: Tensor, mask: Mask) -> Tensor:
@@ -567,7 +570,7 @@ class LayerCutOff(WithInnerStep):
         return super().weigh(Q, K, mask).detach()  # (batch, heads, n, n)
 
 
-class DropoutInEval(WithInnerStep):
+class DropoutInEval(MultiHeadInSteps):
     """Wrong: `dropout` as a function is in training unless it is told otherwise."""
 
     def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Mask) -> Tensor:
@@ -576,7 +579,7 @@ class DropoutInEval(WithInnerStep):
         return nn.functional.dropout(weights, self.dropout.p) @ V  # (batch, heads, n, d_k)
 
 
-class DropoutBeforeSoftmax(WithInnerStep):
+class DropoutBeforeSoftmax(MultiHeadInSteps):
     """Wrong: scores are dropped, and a score of 0 is a score like any other."""
 
     def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Mask) -> Tensor:
@@ -584,7 +587,7 @@ class DropoutBeforeSoftmax(WithInnerStep):
         return masked_softmax(self.dropout(scaled_scores(Q, K)), mask) @ V  # (batch, heads, n, d_k)
 
 
-class DropoutOnOutput(WithInnerStep):
+class DropoutOnOutput(MultiHeadInSteps):
     """Wrong: features of the output are dropped, not weights."""
 
     def forward(self, x: Tensor, mask: Mask = None) -> Tensor:
@@ -596,7 +599,7 @@ class DropoutOnOutput(WithInnerStep):
         return self.weigh(Q, K, mask) @ V  # (batch, heads, n, d_k)
 
 
-class DropoutOnHeads(WithInnerStep):
+class DropoutOnHeads(MultiHeadInSteps):
     """Wrong: single features of the heads are dropped, not weights."""
 
     def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Mask) -> Tensor:
@@ -604,7 +607,7 @@ class DropoutOnHeads(WithInnerStep):
         return self.dropout(self.weigh(Q, K, mask) @ V)  # (batch, heads, n, d_k)
 
 
-class DropoutMissing(WithInnerStep):
+class DropoutMissing(MultiHeadInSteps):
     """Wrong: the argument is taken and never used."""
 
     def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Mask) -> Tensor:
@@ -612,7 +615,7 @@ class DropoutMissing(WithInnerStep):
         return self.weigh(Q, K, mask) @ V  # (batch, heads, n, d_k)
 
 
-class DropoutNotRescaled(WithInnerStep):
+class DropoutNotRescaled(MultiHeadInSteps):
     """Wrong: the weights that stay do not grow, so that the output is smaller in training."""
 
     def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Mask) -> Tensor:
@@ -663,7 +666,8 @@ class LinearsInAList(nn.Module):
     def forward(self, x: Tensor, mask: Mask = None) -> Tensor:
         """Right but for where the layers are."""
         cut = (-1, (self.num_heads, self.d_k))
-        Q, K, V = (linear(x).unflatten(*cut).transpose(1, 2) for linear in self.linears[:3])
+        projected = (linear(x) for linear in self.linears[:3])  # (batch, n, d_model) each
+        Q, K, V = (each.unflatten(*cut).transpose(1, 2) for each in projected)  # (batch, heads, n, d_k)
         heads = self.dropout(masked_softmax(scaled_scores(Q, K), mask)) @ V  # (batch, heads, n, d_k)
         return self.linears[3](heads.transpose(1, 2).flatten(2))  # (batch, n, d_model)
 
@@ -672,25 +676,25 @@ class LinearsInAList(nn.Module):
 
 
 class CausalInSteps(right.CausalSelfAttention):
-    """The right layer, cut into steps."""
+    """The right layer, cut into steps; its buffer `causal` is the mask of `max_len` tokens."""
 
     def forward(self, x: Tensor) -> Any:
-        """As in the right layer."""
+        """The output, step by step."""
         Q, K, V = self.queries_keys_values(x)
         heads = self.attend(Q, K, V, self.mask(x))  # (batch, heads, n, d_k)
         return self.out_proj(heads.transpose(1, 2).flatten(2))  # (batch, n, d_model)
 
     def queries_keys_values(self, x: Tensor) -> Any:
-        """Three tensors `(batch, heads, n, d_k)`."""
+        """Queries, keys and values as one tensor, `(3, batch, heads, n, d_k)`."""
         qkv = self.qkv_proj(x).unflatten(-1, (3, self.num_heads, self.d_k))  # (batch, n, 3, heads, d_k)
         return qkv.permute(2, 0, 3, 1, 4)  # (3, batch, heads, n, d_k)
 
     def mask(self, x: Tensor) -> Tensor:
-        """The causal mask `(n, n)`."""
+        """The mask `(n, n)`: of the buffer `causal`, the first n rows and columns."""
         return self.causal[: x.shape[1], : x.shape[1]]  # (n, n)
 
     def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Tensor) -> Tensor:
-        """Attention, `(batch, heads, n, d_k)`."""
+        """The heads, `(batch, heads, n, d_k)`, in whatever dtype the layer has."""
         return right.attention(Q, K, V, mask)[0]  # (batch, heads, n, d_k)
 
 
@@ -755,7 +759,8 @@ class MaskOfFirstCall(CausalInSteps):
 
     def mask(self, x: Tensor) -> Tensor:
         """Wrong."""
-        self.causal = super().mask(x)
+        n = x.shape[1]
+        self.causal = self.causal[:n, :n]  # (n, n), from now on
         return self.causal
 
 
@@ -764,11 +769,12 @@ class MaskNotABuffer(CausalInSteps):
 
     def __init__(self, d_model: int, num_heads: int, max_len: int) -> None:
         super().__init__(d_model, num_heads, max_len)
-        self.plain = [self.causal]
+        self.masks = [self.causal]  # in a list, where PyTorch does not look for tensors
 
     def mask(self, x: Tensor) -> Tensor:
         """Wrong."""
-        return self.plain[0][: x.shape[1], : x.shape[1]]  # (n, n)
+        n = x.shape[1]
+        return self.masks[0][:n, :n]  # (n, n)
 
 
 class FusedQkvMisread(CausalInSteps):
@@ -785,7 +791,8 @@ class FusedQkvOrder(CausalInSteps):
 
     def queries_keys_values(self, x: Tensor) -> Any:
         """Wrong."""
-        return super().queries_keys_values(x).flip(0)
+        Q, K, V = super().queries_keys_values(x)  # (batch, heads, n, d_k) each
+        return V, K, Q
 
 
 class CausalQueriesAndKeysSwapped(CausalInSteps):
@@ -868,7 +875,8 @@ class CausalDtypeFixed(CausalInSteps):
 
     def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Tensor) -> Tensor:
         """Wrong."""
-        bias = torch.zeros(mask.shape, device=mask.device).masked_fill(~mask, float("-inf"))  # (n, n)
+        bias = torch.zeros(mask.shape, device=mask.device)  # (n, n)
+        bias = bias.masked_fill(~mask, float("-inf"))
         scores = Q @ K.transpose(-2, -1) / self.d_k**0.5 + bias  # (batch, heads, n, n)
         return scores.softmax(dim=-1) @ V  # (batch, heads, n, d_k)
 
@@ -877,7 +885,7 @@ class CausalDtypeFixed(CausalInSteps):
 
 
 def linears(layer: right.MultiHeadAttention) -> list[nn.Linear]:
-    """Those that PyTorch's own layer keeps in one."""
+    """The linear layers of queries, keys and values, which PyTorch's own layer keeps in one."""
     return [layer.q_proj, layer.k_proj, layer.v_proj]
 
 
@@ -920,7 +928,8 @@ def from_builtin_biases_not_copied(builtin: nn.MultiheadAttention) -> right.Mult
     """Wrong: the biases keep the numbers they started with."""
     fresh = right.MultiHeadAttention(builtin.embed_dim, builtin.num_heads)
     layer = right.from_builtin(builtin)
-    biases = {name: value for name, value in fresh.state_dict().items() if name.endswith("bias")}
+    numbers = fresh.state_dict()
+    biases = {name: numbers[name] for name in numbers if name.endswith("bias")}
     layer.load_state_dict(biases, strict=False)
     return layer
 
@@ -943,7 +952,8 @@ def from_builtin_biases_left(builtin: nn.MultiheadAttention) -> right.MultiHeadA
 def from_builtin_shared(builtin: nn.MultiheadAttention) -> right.MultiHeadAttention:
     """Wrong: the new parameters are views of the old ones."""
     layer = right.from_builtin(builtin)
-    for linear, weight in zip(linears(layer), builtin.in_proj_weight.detach().chunk(3), strict=True):
+    thirds = builtin.in_proj_weight.detach().chunk(3)  # (d_model, d_model) each
+    for linear, weight in zip(linears(layer), thirds, strict=True):
         linear.weight = nn.Parameter(weight)
     layer.out_proj = builtin.out_proj
     if builtin.out_proj.bias is None:

@@ -183,7 +183,7 @@ PITFALLS = (
         title="No norms",
         symptom="The numbers grow from block to block, and attention becomes one-hot.",
         reason="You make the norms and never call them.",
-        fix="Normalise as the table says.",
+        fix="Normalise as pre-norm and post-norm say.",
         passes=("shape", "finite"),
     ),
     Pitfall(
@@ -222,7 +222,7 @@ PITFALLS = (
     Pitfall(
         slug="norm-by-n-minus-one",
         title="The deviation with n − 1",
-        symptom="All numbers are a little too small, the more so the narrower the token is.",
+        symptom="The normalised numbers are a little too small, the more so the narrower the token is.",
         reason="You divide by a standard deviation that is computed with n − 1, as `std()` does by default.",
         fix="Use `nn.LayerNorm`, or the variance with `correction=0` and the epsilon inside the root.",
         passes=("shape", "finite"),

@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from mha_lib.pitfalls import examples, torch_examples, variants
+from mha_lib.pitfalls import BANK, CHECKS_OF_ITEMS, WEAK_CHECKS, examples, torch_examples, variants
 from mha_lib.pitfalls.examples import Code, Item
 
 ITEMS: Mapping[str, Item] = {**examples.ITEMS, **torch_examples.ITEMS}
 VISIBLE = 1e-3  # smaller differences are no example
+WIDTH = 79  # characters of a line that is shown
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class Exposed:
         place: the item that is shown, `assignment.item`.
         others: further items with this mistake.
         lines: what is wrong in the code; `…` stands for lines that are right.
+        helpers: what the lines use and do not show: how it is called, and what it is.
+        passes: what the weak checks of this item look at that the code passes.
         input: what kind of input exposes it, in words.
         call: the lines that were run.
         comes, expected: the result of the wrong and of the right code, or the error raised, as text.
@@ -37,6 +40,8 @@ class Exposed:
     place: str
     others: tuple[str, ...]
     lines: str
+    helpers: tuple[tuple[str, str], ...]
+    passes: tuple[str, ...]
     input: str
     call: str
     comes: str
@@ -51,14 +56,17 @@ def expose(slug: str) -> Exposed:
         LookupError: if no example of this item shows it.
     """
     place, *others = (item for item in ITEMS if slug in _variants(item))
-    variant, item = _variants(place)[slug], ITEMS[place]
+    variant, item, lines = _variants(place)[slug], ITEMS[place], wrong_lines(place, slug)
+    checks = [check for check in BANK[slug].passes if check in CHECKS_OF_ITEMS[place]]
     for example in item.examples:
         comes, expected = run(example, variant), run(example, item.right)
         if differ(comes, expected):
             return Exposed(
                 place=place,
                 others=tuple(others),
-                lines=wrong_lines(place, slug),
+                lines=lines,
+                helpers=tuple(helpers_in(lines, variant)),
+                passes=tuple(WEAK_CHECKS[check] for check in checks),
                 input=inspect.getdoc(example) or "",
                 call=call_of(example),
                 comes=as_text(comes, expected),
@@ -147,29 +155,51 @@ def wrong_lines(place: str, slug: str) -> str:
     """The lines of a variant that neither the right code nor many other variants of the item have.
 
     Functions that it uses and that are wrong themselves follow. `# …` stands for what is left out: nowhere is
-    the right code shown.
+    the right code shown. Type hints are left out too, and a shape stands above a line that would be too wide.
     """
     known = set(_lines(ITEMS[place].right)) | _common_lines(place)
     variant, *helpers = _wrong_parts(_variants(place)[slug])
-    shown = [_without(known, variant)]
+    shown = _without(known, variant)
     for helper in helpers:
-        shown.append(f"def {helper.__name__}(...):\n" + textwrap.indent(_without(known, helper), "    "))
-    return "\n\n".join(shown)
+        shown += ["", _head(helper), *(f"    {line}" for line in _without(known, helper))]
+    return "\n".join(_narrow(line) for line in shown)
 
 
-def _without(known: set[str], code: Code) -> str:
+def _without(known: set[str], code: Code) -> list[str]:
     """The code without statements all of whose lines are known, unless none would be left."""
+    statements = _statements(code)
+    definition = [_is_definition(statement) for statement in statements]
+    keep = [not {_bare(line) for line in statement} <= known for statement in statements]
+    if not any(new and not defined for new, defined in zip(keep, definition, strict=True)):
+        keep = [True] * len(statements)
+    for at in reversed(range(len(statements))):
+        keep[at] |= definition[at]
+        if keep[at]:
+            for head in _heads_of(at, statements):
+                keep[head] = True
     shown: list[str] = []
-    new = False
-    for statement in _statements(code):
-        if statement[0].strip().startswith(("class ", "def ")):
-            shown += ["", *statement] if len(shown) > 1 else statement
-        elif not {_bare(line) for line in statement} <= known:
-            shown += statement
-            new = True
+    for at, statement in enumerate(statements):
+        if keep[at]:
+            first_of_many = definition[at] and at > 1 and not statements[at - 1][0].strip().startswith("@")
+            shown += ["", *statement] if first_of_many else statement
         elif not shown or shown[-1].strip() != "# …":
             shown.append(_indent(statement[0]) + "# …")
-    return "\n".join(shown if new else _body(code))
+    return shown
+
+
+def _is_definition(statement: list[str]) -> bool:
+    return statement[0].strip().startswith(("class ", "def ", "@"))
+
+
+def _heads_of(at: int, statements: list[list[str]]) -> list[int]:
+    """The line that a statement stands under, such as `if …:`, if any; of an `else:` also its `if …:`."""
+    depth = len(_indent(statements[at][0]))
+    under = statements[at][0].strip().startswith(("else:", "elif ", "except", "finally:"))
+    for before in reversed(range(at)):
+        indent = len(_indent(statements[before][0]))
+        if indent < depth or (under and indent == depth):
+            return [before]
+    return []
 
 
 def _statements(code: Code) -> list[list[str]]:
@@ -191,6 +221,12 @@ def _statements(code: Code) -> list[list[str]]:
     return found
 
 
+def _narrow(line: str) -> str:
+    """The comment of a line that is too wide on a line of its own above it."""
+    code, mark, comment = line.partition("  # ")
+    return f"{_indent(line)}# {comment}\n{code}" if mark and len(line) > WIDTH else line
+
+
 def _wrong_parts(variant: Code) -> list[Code]:
     """The variant, or what it is made around; and the functions that it uses and that are wrong themselves."""
     made_of = inspect.getclosurevars(variant).nonlocals if isinstance(variant, types.FunctionType) else {}
@@ -200,7 +236,11 @@ def _wrong_parts(variant: Code) -> list[Code]:
     helpers = [
         around[name] for name in dict.fromkeys(names) if isinstance(around.get(name), types.FunctionType)
     ]
-    return parts + [helper for helper in helpers if (helper.__doc__ or "").startswith("Wrong: ")]
+    return parts + [helper for helper in helpers if _is_wrong(helper)]
+
+
+def _is_wrong(code: Code) -> bool:
+    return (code.__doc__ or "").startswith("Wrong: ")
 
 
 @functools.cache
@@ -224,11 +264,112 @@ def _indent(line: str) -> str:
 
 @functools.cache
 def _body(code: Code) -> list[str]:
-    """The lines without docstrings; of a function also without its head."""
-    source = textwrap.dedent(inspect.getsource(code))
+    """The lines without docstrings and type hints; of a function also without its head."""
+    source = _without_hints(textwrap.dedent(inspect.getsource(code)))
     source = re.sub(r'^( +)"""(?:.|\n)*?"""\n', "", source, flags=re.MULTILINE)
     source = re.sub(r"  # (noqa|type: ignore).*", "", source)
     if not isinstance(code, type):
         source = re.sub(r"\Adef (?:.|\n)*?:\n", "", source)
     source = re.sub(r"^( *)(def .*:)\n(?!\1 )", r"\1\2\n\1    pass\n", source, flags=re.MULTILINE)
     return [line for line in textwrap.dedent(source).splitlines() if line.strip()]
+
+
+def _head(function: Code) -> str:
+    """The line with which a function starts, without type hints."""
+    return _without_hints(textwrap.dedent(inspect.getsource(function))).splitlines()[0]
+
+
+def _without_hints(source: str) -> str:
+    """The source with heads of functions, and attributes of classes, without their types."""
+    lines = source.splitlines()
+    for node in reversed(list(ast.walk(ast.parse(source)))):
+        if isinstance(node, ast.FunctionDef):
+            for each in ast.walk(node.args):
+                if isinstance(each, ast.arg):
+                    each.annotation = None
+            head = f"{' ' * node.col_offset}def {node.name}({ast.unparse(node.args)}):"
+            lines[node.lineno - 1 : node.body[0].lineno - 1] = [head]
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            named = f"{ast.unparse(node.target)} = {ast.unparse(node.value)}"
+            lines[node.lineno - 1 : node.end_lineno] = [" " * node.col_offset + named]
+    return "\n".join(lines) + "\n"
+
+
+# --- what the wrong lines do not show ----------------------------------------------------------------------
+
+
+def helpers_in(lines: str, variant: Code) -> list[tuple[str, str]]:
+    """What the wrong lines use of the pitfalls' own helpers, and what a method does that is written anew.
+
+    Returns:
+        Pairs: how the helper is called, and the first sentence of its docstring; of a method that is written
+        anew, that of the right one.
+    """
+    part = _wrong_parts(variant)[0]
+    around = vars(sys.modules[part.__module__])
+    tree = ast.parse(as_code(lines))
+    found = {name: around[name] for name in names_in(tree) if _is_helper(around.get(name))}
+    pairs = [(name + _arguments(helper), _sentence(helper)) for name, helper in found.items()]
+    for name in _names_of_methods(tree):
+        method = _inherited(name, part)
+        if method is not None:
+            sentence = _sentence(method)
+            anew = name in vars(part)
+            pairs.append((name + _arguments(method), f"when right, {_small(sentence)}" if anew else sentence))
+    return pairs
+
+
+def as_code(lines: str) -> str:
+    """The shown lines so that Python can read them: in a function, with `...` in the place of `# …`."""
+    lines = "\n".join(f"    {line}" for line in lines.replace("# …", "...").splitlines())
+    return f"def f():\n{lines}\n"
+
+
+def names_in(tree: ast.AST) -> list[str]:
+    """The names that are used and come from elsewhere: they are nowhere assigned, nor arguments."""
+    own = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    own |= {node.id for node in names if not isinstance(node.ctx, ast.Load)}
+    return list(dict.fromkeys(node.id for node in names if node.id not in own))
+
+
+def _names_of_methods(tree: ast.AST) -> list[str]:
+    """Methods that are defined, or used of `self` and of `super()`."""
+    found = [
+        node.name if isinstance(node, ast.FunctionDef) else node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        or (isinstance(node, ast.Attribute) and ast.unparse(node.value) in ("self", "super()"))
+    ]
+    return [name for name in dict.fromkeys(found) if name not in ("f", "__init__", "forward", "reset")]
+
+
+def _inherited(name: str, layer: Code) -> Code | None:
+    """The right method of this name, if it is a layer whose bases have one of their own."""
+    bases = layer.__mro__[1:] if isinstance(layer, type) else ()
+    found = (vars(base)[name] for base in bases if name in vars(base) and not _is_wrong(base))
+    method = next(found, None)
+    method = method.__func__ if isinstance(method, staticmethod) else method
+    right = isinstance(method, types.FunctionType) and method.__module__.startswith("mha_lib.")
+    return method if right else None
+
+
+def _is_helper(value: Any) -> bool:
+    """A function or class of the pitfalls that is not wrong."""
+    own = isinstance(value, type | types.FunctionType) and value.__module__.startswith("mha_lib.pitfalls.")
+    return own and not _is_wrong(value)
+
+
+def _arguments(helper: Code) -> str:
+    """The names of its arguments in parentheses; nothing for a class."""
+    if isinstance(helper, type):
+        return ""
+    return f"({', '.join(name for name in inspect.signature(helper).parameters if name != 'self')})"
+
+
+def _small(sentence: str) -> str:
+    return sentence[0].lower() + sentence[1:]
+
+
+def _sentence(helper: Code) -> str:
+    return (inspect.getdoc(helper) or "").split("\n\n")[0].replace("\n", " ")

@@ -87,9 +87,9 @@ def with_a_mask(attention: Code) -> Any:
 
 
 def two_sequences(attention: Code) -> Any:
-    """Two sequences of two heads: the weights."""
-    Q = np.arange(16).reshape(2, 2, 1, 4) % 3
-    K = np.arange(32).reshape(2, 2, 2, 4) % 5
+    """Two sequences of three heads: the weights."""
+    Q = np.arange(24).reshape(2, 3, 1, 4) % 3
+    K = np.arange(48).reshape(2, 3, 2, 4) % 5
     _, weights = attention(Q, K, K)
     return weights
 
@@ -170,14 +170,14 @@ def message_names_both_numbers(head_dim: Code) -> Any:
 
 
 def three_tokens_two_heads(split_heads: Code) -> Any:
-    """One sequence of three tokens with six features."""
-    x = np.arange(18).reshape(1, 3, 6)
+    """One sequence of three tokens with eight features."""
+    x = np.arange(24).reshape(1, 3, 8)
     return split_heads(x, num_heads=2)
 
 
 def two_heads_three_tokens(combine_heads: Code) -> Any:
-    """One sequence, two heads, three tokens, two features each."""
-    x = np.arange(12).reshape(1, 2, 3, 2)
+    """One sequence, two heads, three tokens, four features each."""
+    x = np.arange(24).reshape(1, 2, 3, 4)
     return combine_heads(x)
 
 
@@ -196,11 +196,12 @@ def three_tokens_with_a_mask(multi_head_attention: Code) -> Any:
     return multi_head_attention(X, W_Q, W_K, W_V, W_O, 2, mask)
 
 
-def two_padded_sequences(multi_head_attention: Code) -> Any:
-    """Two sequences, of which the second has a padded token: its output."""
-    X = np.arange(16).reshape(2, 2, 4) % 5 - 2
-    W_Q, W_K, W_V, W_O = (np.arange(64) % 7 - 3).reshape(4, 4, 4) / 2
-    mask = np.array([[True, True], [True, False]])[:, None, None, :]
+def padded_sequences(multi_head_attention: Code) -> Any:
+    """Three sequences of five, four and three tokens: the output of the second."""
+    X = np.arange(60).reshape(3, 5, 4) % 7 - 3
+    W_Q, W_K, W_V, W_O = (np.arange(64) % 7 - 3).reshape(4, 4, 4) / 4
+    keep = np.arange(5) < np.array([[5], [4], [3]])
+    mask = keep[:, None, None, :]
     return multi_head_attention(X, W_Q, W_K, W_V, W_O, 2, mask)[1]
 
 
@@ -212,10 +213,10 @@ def three_causal_tokens(causal_multi_head_attention: Code) -> Any:
 
 
 def three_tokens_remembered(cross_attention: Code) -> Any:
-    """Two tokens ask, three are remembered."""
-    X = np.arange(8).reshape(1, 2, 4) % 5 - 2
+    """Five tokens ask, three are remembered."""
+    X = np.arange(20).reshape(1, 5, 4) % 7 - 3
     memory = np.arange(12).reshape(1, 3, 4) % 5 - 1
-    W_Q, W_K, W_V, W_O = (np.arange(64) % 7 - 3).reshape(4, 4, 4) / 2
+    W_Q, W_K, W_V, W_O = (np.arange(64) % 7 - 3).reshape(4, 4, 4) / 4
     return cross_attention(X, memory, W_Q, W_K, W_V, W_O, num_heads=2)
 
 
@@ -244,18 +245,18 @@ def three_tokens_five_features(attention_flops: Code) -> Any:
 
 def two_groups(grouped_query_attention: Code) -> Any:
     """Six heads of queries share two heads of keys and values: the first token's output."""
-    X = np.arange(36).reshape(1, 3, 12) % 5 - 2
-    W_Q, W_O = (np.arange(288) % 7 - 3).reshape(2, 12, 12) / 4
-    W_K, W_V = (np.arange(96) % 9 - 4).reshape(2, 12, 4) / 4
+    X = np.arange(72).reshape(1, 4, 18) % 5 - 2
+    W_Q, W_O = (np.arange(648) % 7 - 3).reshape(2, 18, 18) / 4
+    W_K, W_V = (np.arange(216) % 11 - 5).reshape(2, 18, 6) / 8
     return grouped_query_attention(X, W_Q, W_K, W_V, W_O, 6, 2)[0, 0]
 
 
 def chunk_by_chunk(CachedAttention: Code) -> Any:
-    """Five tokens in chunks of two, two and one: the outputs of the last two chunks."""
+    """Seven tokens in chunks of three, three and one: the outputs of the last two chunks."""
     layer = CachedAttention(*(np.arange(64) % 7 - 3).reshape(4, 4, 4) / 4, 2)
-    X = np.arange(20).reshape(1, 5, 4) % 3 - 1
-    layer.forward(X[:, :2])
-    return layer.forward(X[:, 2:4]), layer.forward(X[:, 4:])
+    X = np.arange(28).reshape(1, 7, 4) % 5 - 2
+    layer.forward(X[:, :3])
+    return layer.forward(X[:, 3:6]), layer.forward(X[:, 6:])
 
 
 def after_a_reset(CachedAttention: Code) -> Any:
@@ -278,21 +279,21 @@ def two_layers(CachedAttention: Code) -> Any:
 
 def six_numbers(kv_cache_bytes: Code) -> Any:
     """Six different numbers."""
-    return kv_cache_bytes(2, 3, 5, 7, 11, bytes_per_value=4)
+    return kv_cache_bytes(3, 4, 5, 7, 11, bytes_per_value=8)
 
 
 def two_heads_left(pruned_attention: Code) -> Any:
-    """Two heads of width 2 are left of a model of width 6: the first token's output."""
-    X = np.arange(18).reshape(1, 3, 6) % 5 - 2
-    W_Q, W_K, W_V = (np.arange(72) % 7 - 3).reshape(3, 6, 4) / 2
-    W_O = (np.arange(24) % 7 - 3).reshape(4, 6) / 2
+    """Two heads of width 3 are left of a model of width 8: the first token's output."""
+    X = np.arange(40).reshape(1, 5, 8) % 5 - 2
+    W_Q, W_K, W_V = (np.arange(144) % 7 - 3).reshape(3, 8, 6) / 4
+    W_O = (np.arange(48) % 7 - 3).reshape(6, 8) / 4
     return pruned_attention(X, W_Q, W_K, W_V, W_O, num_heads=2)[0, 0]
 
 
-def two_of_three_heads(prune_heads: Code) -> Any:
+def two_of_five_heads(prune_heads: Code) -> Any:
     """Each column, of W_O each row, holds its number: what is left of W_Q, W_V and W_O, and how many heads."""
-    W = np.tile(np.arange(6), (6, 1))
-    W_Q, _, W_V, W_O, num_heads = prune_heads(W, W, W, W.T, 3, [0, 1])
+    W = np.tile(np.arange(10), (10, 1))
+    W_Q, _, W_V, W_O, num_heads = prune_heads(W, W, W, W.T, 5, [0, 1])
     return W_Q[0], W_V[0], W_O[:, 0], num_heads
 
 
@@ -300,35 +301,43 @@ def two_of_three_heads(prune_heads: Code) -> Any:
 
 
 def two_bert_heads(bert_attention: Code) -> Any:
-    """Two tokens, two heads, weights as a trained model stores them."""
-    x = np.arange(8).reshape(1, 2, 4) % 5 - 2
-    W, b = (np.arange(64) % 7 - 3).reshape(4, 4, 4) / 4, np.arange(16).reshape(4, 4) % 3
+    """Three tokens, two heads, weights as a trained model stores them."""
+    x = np.arange(12).reshape(1, 3, 4) % 5 - 2
+    W = (np.arange(64) % 7 - 3).reshape(4, 4, 4) / 4
+    b = np.arange(16).reshape(4, 4) % 3
     names = ("query", "key", "value", "dense")
-    weights = {name: {"weight": W[i], "bias": b[i]} for i, name in enumerate(names)}
+    pairs = [{"weight": W[i], "bias": b[i]} for i in range(4)]
+    weights = dict(zip(names, pairs, strict=True))
     return bert_attention(x, weights, 2)
 
 
 def two_maps(offset_score: Code) -> Any:
-    """Two heads, three tokens: how much each looks one token back."""
-    maps = np.array([[[6, 2, 2], [5, 2, 3], [1, 8, 1]], [[1, 3, 6], [2, 2, 6], [3, 3, 4]]]) / 10
+    """Two heads, four tokens: how much each looks one token back."""
+    one = [[6, 2, 1, 1], [5, 2, 2, 1], [1, 7, 1, 1], [2, 1, 6, 1]]
+    other = [[1, 2, 3, 4], [2, 1, 2, 5], [1, 1, 3, 5], [2, 2, 3, 3]]
+    maps = np.array([one, other]) / 10
     return offset_score(maps, -1)
 
 
-def two_of_three_bert_heads(keep_heads: Code) -> Any:
-    """Heads 0 and 2 of three stay: the first token's output."""
-    x = np.arange(12).reshape(1, 2, 6) % 5 - 2
-    W, b = (np.arange(144) % 7 - 3).reshape(4, 6, 6) / 4, np.arange(24).reshape(4, 6) % 3
+def two_of_four_bert_heads(keep_heads: Code) -> Any:
+    """Heads 0 and 3 of four stay: the first token's output."""
+    x = np.arange(24).reshape(1, 3, 8) % 5 - 2
+    W = (np.arange(256) % 7 - 3).reshape(4, 8, 8) / 4
+    b = np.arange(32).reshape(4, 8) % 3
     names = ("query", "key", "value", "dense")
-    weights = {name: {"weight": W[i], "bias": b[i]} for i, name in enumerate(names)}
-    return keep_heads(x, weights, 3, [0, 2])[0, 0]
+    pairs = [{"weight": W[i], "bias": b[i]} for i in range(4)]
+    weights = dict(zip(names, pairs, strict=True))
+    return keep_heads(x, weights, 4, [0, 3])[0, 0]
 
 
 def importance_of_three(head_importance: Code) -> Any:
-    """Two sequences of two tokens, three heads."""
-    x = np.arange(24).reshape(2, 2, 6) % 5 - 2
-    W, b = (np.arange(144) % 7 - 3).reshape(4, 6, 6) / 4, np.arange(24).reshape(4, 6) % 3
+    """Two sequences of five tokens, three heads of width 4."""
+    x = np.arange(120).reshape(2, 5, 12) % 7 - 3
+    W = (np.arange(576) % 11 - 5).reshape(4, 12, 12) / 8
+    b = np.arange(48).reshape(4, 12) % 3
     names = ("query", "key", "value", "dense")
-    weights = {name: {"weight": W[i], "bias": b[i]} for i, name in enumerate(names)}
+    pairs = [{"weight": W[i], "bias": b[i]} for i in range(4)]
+    weights = dict(zip(names, pairs, strict=True))
     return head_importance(x, weights, 3)
 
 
@@ -357,7 +366,7 @@ ITEMS: Mapping[str, Item] = {
     "multi_head.combine_heads": Item(heads.combine_heads, (two_heads_three_tokens,)),
     "multi_head.multi_head_attention": Item(
         multi_head.multi_head_attention,
-        (three_tokens, three_tokens_with_a_mask, two_padded_sequences),
+        (three_tokens, three_tokens_with_a_mask, padded_sequences),
     ),
     "multi_head.causal_multi_head_attention": Item(
         multi_head.causal_multi_head_attention, (three_causal_tokens,)
@@ -373,9 +382,9 @@ ITEMS: Mapping[str, Item] = {
     ),
     "efficient_heads.kv_cache_bytes": Item(kv_cache.kv_cache_bytes, (six_numbers,)),
     "efficient_heads.pruned_attention": Item(pruning.pruned_attention, (two_heads_left,)),
-    "efficient_heads.prune_heads": Item(pruning.prune_heads, (two_of_three_heads,)),
+    "efficient_heads.prune_heads": Item(pruning.prune_heads, (two_of_five_heads,)),
     "real_heads.bert_attention": Item(real_heads.bert_attention, (two_bert_heads,)),
     "real_heads.offset_score": Item(real_heads.offset_score, (two_maps,)),
-    "real_heads.keep_heads": Item(real_heads.keep_heads, (two_of_three_bert_heads,)),
+    "real_heads.keep_heads": Item(real_heads.keep_heads, (two_of_four_bert_heads,)),
     "real_heads.head_importance": Item(real_heads.head_importance, (importance_of_three,)),
 }

@@ -19,16 +19,16 @@ def head_dim_unchecked(d_model: int, num_heads: int) -> int:
 
 def head_dim_asserted(d_model: int, num_heads: int) -> int:
     """Wrong: an assertion, not a ValueError; it is gone under `python -O`."""
-    assert d_model > 0, f"d_model={d_model} and num_heads={num_heads} must both be positive"
-    assert num_heads > 0, f"d_model={d_model} and num_heads={num_heads} must both be positive"
-    assert d_model % num_heads == 0, f"d_model={d_model} cannot be divided among num_heads={num_heads}"
+    assert d_model > 0, f"{d_model=} and {num_heads=} must both be positive"
+    assert num_heads > 0, f"{d_model=} and {num_heads=} must both be positive"
+    assert d_model % num_heads == 0, f"{num_heads=} does not divide {d_model=}"
     return d_model // num_heads
 
 
 def head_dim_positivity_unchecked(d_model: int, num_heads: int) -> int:
     """Wrong: 0 and negative numbers are let through, or fail as a division by zero."""
     if d_model % num_heads != 0:
-        raise ValueError(f"d_model={d_model} cannot be divided among num_heads={num_heads}")
+        raise ValueError(f"{d_model=} cannot be divided among {num_heads=}")
     return d_model // num_heads
 
 
@@ -49,14 +49,14 @@ def head_dim_error_not_raised(d_model: int, num_heads: int) -> int | None:
 def head_dim_not_whole(d_model: int, num_heads: int) -> float:
     """Wrong: `/` gives a float, even where it divides."""
     if d_model <= 0 or num_heads <= 0 or d_model % num_heads != 0:
-        raise ValueError(f"d_model={d_model} cannot be divided among num_heads={num_heads}")
+        raise ValueError(f"{d_model=} cannot be divided among {num_heads=}")
     return d_model / num_heads
 
 
 def head_dim_full_width(d_model: int, num_heads: int) -> int:
     """Wrong: each head is as wide as the model."""
     if d_model <= 0 or num_heads <= 0 or d_model % num_heads != 0:
-        raise ValueError(f"d_model={d_model} cannot be divided among num_heads={num_heads}")
+        raise ValueError(f"{d_model=} cannot be divided among {num_heads=}")
     return d_model
 
 
@@ -172,7 +172,8 @@ def multi_head_attention_split_without_transpose(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
 ) -> Array:
     """Wrong: queries, keys and values are reshaped into heads at once, without moving an axis."""
-    Q, K, V = (split_heads_without_transpose(X @ W, num_heads) for W in (W_Q, W_K, W_V))
+    Q, K, V = (X @ W for W in (W_Q, W_K, W_V))  # (batch, n, d_model)
+    Q, K, V = (split_heads_without_transpose(x, num_heads) for x in (Q, K, V))
     heads, _ = attention(Q, K, V, mask)  # (batch, heads, n, d_k)
     return combine_heads(heads) @ W_O  # (batch, n, d_model)
 
@@ -190,7 +191,8 @@ def multi_head_attention_fold_by_reshape(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
 ) -> Array:
     """Wrong: heads are cut and put together by reshapes that undo each other, but tokens are mixed in between."""
-    Q, K, V = (split_heads_without_transpose(X @ W, num_heads) for W in (W_Q, W_K, W_V))
+    Q, K, V = (X @ W for W in (W_Q, W_K, W_V))  # (batch, n, d_model)
+    Q, K, V = (split_heads_without_transpose(x, num_heads) for x in (Q, K, V))
     heads, _ = attention(Q, K, V, mask)  # (batch, heads, n, d_k)
     return combine_heads_without_transpose(heads) @ W_O  # (batch, n, d_model)
 

@@ -417,7 +417,8 @@ def multi_head_attention_mask_repeated_in_wrong_order(
     """Wrong: heads are folded into the batch sequence by sequence, but the masks are repeated head by head."""
     batch, n, d_model = X.shape
     fold = (batch * num_heads, n, d_model // num_heads)
-    Q, K, V = (split_heads(X @ W, num_heads).reshape(fold) for W in (W_Q, W_K, W_V))
+    Q, K, V = (split_heads(X @ W, num_heads) for W in (W_Q, W_K, W_V))  # (batch, heads, n, d_k)
+    Q, K, V = (x.reshape(fold) for x in (Q, K, V))  # (batch * heads, n, d_k)
     if mask is not None and mask.ndim == 4:
         mask = np.tile(mask[:, 0], (num_heads, 1, 1))  # (heads * batch, n, n)
     heads, _ = attention(Q, K, V, mask)  # (batch * heads, n, d_k)
@@ -441,8 +442,11 @@ def multi_head_attention_mask_axis_kept_in_loop(
 ) -> Array:
     """Wrong: the loop over heads has no axis of heads, but the mask still has."""
     Q, K, V = (split_heads(X @ W, num_heads) for W in (W_Q, W_K, W_V))  # (batch, heads, n, d_k)
-    heads = [attention(Q[:, i], K[:, i], V[:, i], mask)[0] for i in range(num_heads)]
-    return np.concatenate(heads, axis=-1) @ W_O  # (batch, batch, n, d_model) under a mask for each sequence
+    heads = []
+    for i in range(num_heads):
+        head, _ = attention(Q[:, i], K[:, i], V[:, i], mask)
+        heads.append(head)  # (batch, batch, n, d_k), if each sequence has a mask
+    return np.concatenate(heads, axis=-1) @ W_O
 
 
 def multi_head_attention_mask_for_first_head(
@@ -696,8 +700,7 @@ PITFALLS = (
         title="A mask with four axes inside a loop over heads",
         symptom="A result with one axis too many, in which each sequence stands once for each mask.",
         reason="You go through the heads one by one, so the scores have three axes, but the mask still has "
-        "the axis "
-        "of the heads and makes NumPy pair every sequence with every mask.",
+        "the axis of the heads and makes NumPy pair every sequence with every mask.",
         fix="Drop the axis in the loop: `mask[:, 0]`.",
         passes=("no mask", "finite"),
         variants={"multi_head.multi_head_attention": multi_head_attention_mask_axis_kept_in_loop},

@@ -7,9 +7,9 @@ transposed, in place of its rows. And projecting with rows of W_Q, W_K and W_V i
 
 import numpy as np
 
+from mha_lib import multi_head as right
 from mha_lib.attention import attention
 from mha_lib.heads import combine_heads, split_heads
-from mha_lib.multi_head import cross_attention
 from mha_lib.pitfalls.derived import causal_around, for_one_head
 from mha_lib.pitfalls.pitfall import Pitfall
 
@@ -132,9 +132,8 @@ def multi_head_attention_weights_reshaped(
 ) -> Array:
     """Wrong: reshaping to (heads, d_model, d_k) cuts the weights into blocks of rows, not of columns."""
     d_model = X.shape[-1]
-    Q, K, V = (
-        X[:, None] @ W.reshape(num_heads, d_model, d_model // num_heads) for W in (W_Q, W_K, W_V)
-    )  # (batch, heads, n, d_k)
+    parts = (num_heads, d_model, d_model // num_heads)
+    Q, K, V = (X[:, None] @ W.reshape(parts) for W in (W_Q, W_K, W_V))  # (batch, heads, n, d_k)
     heads, _ = attention(Q, K, V, mask)  # (batch, heads, n, d_k)
     return combine_heads(heads) @ W_O  # (batch, n, d_model)
 
@@ -206,14 +205,14 @@ def cross_attention_keys_and_values_exchanged(
     X: Array, memory: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
 ) -> Array:
     """Wrong: W_V makes the keys and W_K the values."""
-    return cross_attention(X, memory, W_Q, W_V, W_K, W_O, num_heads)
+    return right.cross_attention(X, memory, W_Q, W_V, W_K, W_O, num_heads)
 
 
 def cross_attention_residual_added(
     X: Array, memory: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
 ) -> Array:
     """Wrong: the tokens that ask are added to the output."""
-    return X + cross_attention(X, memory, W_Q, W_K, W_V, W_O, num_heads)
+    return X + right.cross_attention(X, memory, W_Q, W_K, W_V, W_O, num_heads)
 
 
 def cross_attention_no_output_projection(

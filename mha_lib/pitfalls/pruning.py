@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mha_lib import pruning as right
 from mha_lib.attention import attention, softmax
 from mha_lib.heads import combine_heads, split_heads
 from mha_lib.pitfalls.pitfall import Pitfall
-from mha_lib.pruning import prune_heads
 
 Array = np.ndarray
 Pruned = tuple[Array, Array, Array, Array, int]
@@ -21,8 +21,9 @@ def pruned_width_from_d_model(
     """Wrong: d_model / num_heads is the width of a head in a full layer only."""
     batch, n, d_model = X.shape
     d_k = d_model // num_heads
+    shape = (batch, n, num_heads, d_k)
     Q, K, V = (
-        (X @ W).reshape(batch, n, num_heads, d_k).transpose(0, 2, 1, 3) for W in (W_Q, W_K, W_V)
+        (X @ W).reshape(shape).transpose(0, 2, 1, 3) for W in (W_Q, W_K, W_V)
     )  # (batch, heads, n, d_k)
     return combine_heads(attention(Q, K, V)[0]) @ W_O  # (batch, n, d_model)
 
@@ -61,7 +62,8 @@ def prune_wrong_axis_of_output(
     W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, heads: Sequence[int]
 ) -> Pruned:
     """Wrong: columns of W_O are removed, but a head owns rows of it."""
-    gone = _columns(W_Q, num_heads, heads)
+    d_k = W_Q.shape[1] // num_heads
+    gone = [column for i in heads for column in range(i * d_k, (i + 1) * d_k)]
     W_Q, W_K, W_V, W_O = (np.delete(W, gone, axis=1) for W in (W_Q, W_K, W_V, W_O))
     return W_Q, W_K, W_V, W_O, num_heads - len(heads)
 
@@ -70,7 +72,8 @@ def prune_output_untouched(
     W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, heads: Sequence[int]
 ) -> Pruned:
     """Wrong: W_O still expects all heads."""
-    W_Q, W_K, W_V, _, left = prune_heads(W_Q, W_K, W_V, W_O, num_heads, heads)
+    pruned = right.prune_heads(W_Q, W_K, W_V, W_O, num_heads, heads)
+    W_Q, W_K, W_V, _, left = pruned
     return W_Q, W_K, W_V, W_O.copy(), left
 
 
@@ -78,7 +81,7 @@ def prune_query_key_only(
     W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, heads: Sequence[int]
 ) -> Pruned:
     """Wrong: the values and the output keep the heads that are gone."""
-    W_Q, W_K, _, _, left = prune_heads(W_Q, W_K, W_V, W_O, num_heads, heads)
+    W_Q, W_K, _, _, left = right.prune_heads(W_Q, W_K, W_V, W_O, num_heads, heads)
     return W_Q, W_K, W_V.copy(), W_O.copy(), left
 
 
@@ -86,30 +89,31 @@ def prune_head_count_not_updated(
     W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, heads: Sequence[int]
 ) -> Pruned:
     """Wrong: the number of heads is returned as it was."""
-    return *prune_heads(W_Q, W_K, W_V, W_O, num_heads, heads)[:4], num_heads
+    return *right.prune_heads(W_Q, W_K, W_V, W_O, num_heads, heads)[:4], num_heads
 
 
 def prune_returns_removed_count(
     W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, heads: Sequence[int]
 ) -> Pruned:
     """Wrong: the number of heads that are gone is returned, not of those that are left."""
-    return *prune_heads(W_Q, W_K, W_V, W_O, num_heads, heads)[:4], len(heads)
+    return *right.prune_heads(W_Q, W_K, W_V, W_O, num_heads, heads)[:4], len(heads)
 
 
 def prune_stale_indices(
     W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, heads: Sequence[int]
 ) -> Pruned:
     """Wrong: heads are removed one after the other, and after the first the numbers have moved."""
+    pruned = (W_Q, W_K, W_V, W_O, num_heads)
     for head in heads:
-        W_Q, W_K, W_V, W_O, num_heads = prune_heads(W_Q, W_K, W_V, W_O, num_heads, [head])
-    return W_Q, W_K, W_V, W_O, num_heads
+        pruned = right.prune_heads(*pruned, [head])
+    return pruned
 
 
 def prune_first_listed_only(
     W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, heads: Sequence[int]
 ) -> Pruned:
     """Wrong: one head is removed, however many are listed."""
-    return prune_heads(W_Q, W_K, W_V, W_O, num_heads, heads[:1])
+    return right.prune_heads(W_Q, W_K, W_V, W_O, num_heads, heads[:1])
 
 
 def prune_keeps_listed(
@@ -117,14 +121,14 @@ def prune_keeps_listed(
 ) -> Pruned:
     """Wrong: the listed heads stay and the others go."""
     others = [i for i in range(num_heads) if i not in heads]
-    return prune_heads(W_Q, W_K, W_V, W_O, num_heads, others)
+    return right.prune_heads(W_Q, W_K, W_V, W_O, num_heads, others)
 
 
 def prune_counted_from_one(
     W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, heads: Sequence[int]
 ) -> Pruned:
     """Wrong: the first head is taken to be number 1."""
-    return prune_heads(W_Q, W_K, W_V, W_O, num_heads, [i - 1 for i in heads])
+    return right.prune_heads(W_Q, W_K, W_V, W_O, num_heads, [i - 1 for i in heads])
 
 
 def prune_single_columns(
@@ -139,7 +143,8 @@ def prune_interleaved_columns(
     W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, heads: Sequence[int]
 ) -> Pruned:
     """Wrong: head i is taken to own every num_heads-th column."""
-    gone = [column for column in range(W_Q.shape[1]) if column % num_heads in heads]
+    columns = range(W_Q.shape[1])
+    gone = [column for column in columns if column % num_heads in heads]
     W_Q, W_K, W_V = (np.delete(W, gone, axis=1) for W in (W_Q, W_K, W_V))
     return W_Q, W_K, W_V, np.delete(W_O, gone, axis=0), num_heads - len(heads)
 
@@ -148,7 +153,8 @@ def prune_rows_of_projections(
     W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, heads: Sequence[int]
 ) -> Pruned:
     """Wrong: rows of W_Q, W_K and W_V are removed, but these belong to the features of the input."""
-    gone = _columns(W_Q, num_heads, heads)
+    d_k = W_Q.shape[1] // num_heads
+    gone = [column for i in heads for column in range(i * d_k, (i + 1) * d_k)]
     W_Q, W_K, W_V, W_O = (np.delete(W, gone, axis=0) for W in (W_Q, W_K, W_V, W_O))
     return W_Q, W_K, W_V, W_O, num_heads - len(heads)
 
@@ -157,14 +163,9 @@ def prune_zeroed_not_removed(
     W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, heads: Sequence[int]
 ) -> Pruned:
     """Wrong: the heads are silenced, but the weights are as large as before."""
-    stays = np.repeat(~np.isin(np.arange(num_heads), heads), W_Q.shape[1] // num_heads)
+    d_k = W_Q.shape[1] // num_heads
+    stays = np.repeat(~np.isin(np.arange(num_heads), heads), d_k)
     return W_Q * stays, W_K * stays, W_V * stays, W_O * stays[:, None], num_heads
-
-
-def _columns(W: Array, num_heads: int, heads: Sequence[int]) -> list[int]:
-    """The columns that some heads own."""
-    d_k = W.shape[1] // num_heads
-    return [column for i in heads for column in range(i * d_k, (i + 1) * d_k)]
 
 
 RUN = "efficient_heads.pruned_attention"

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from mha_lib import real_heads as right
 from mha_lib.attention import attention
 from mha_lib.heads import combine_heads, split_heads
 from mha_lib.pitfalls.pitfall import Pitfall
-from mha_lib.real_heads import bert_attention, keep_heads
 
 Array = np.ndarray
 Weights = Mapping[str, Mapping[str, Array]]
@@ -28,14 +28,15 @@ def bert_weights_not_transposed(
         for name in ("query", "key", "value")
     )  # (batch, heads, n, d_k) each
     heads, maps = attention(Q, K, V, mask)  # (batch, heads, n, d_k), (batch, heads, n, n)
-    return combine_heads(heads) @ weights["dense"]["weight"] + weights["dense"]["bias"], maps
+    W_O, b_O = weights["dense"]["weight"], weights["dense"]["bias"]
+    return combine_heads(heads) @ W_O + b_O, maps
 
 
 def bert_dense_not_transposed(
     x: Array, weights: Weights, num_heads: int, mask: Array | None = None
 ) -> tuple[Array, Array]:
     """Wrong: the first three weights are transposed, the last one is not."""
-    output, maps = _heads(x, weights, num_heads, mask)
+    output, maps = heads_side_by_side(x, weights, num_heads, mask)
     return output @ weights["dense"]["weight"] + weights["dense"]["bias"], maps
 
 
@@ -43,15 +44,15 @@ def bert_biases_forgotten(
     x: Array, weights: Weights, num_heads: int, mask: Array | None = None
 ) -> tuple[Array, Array]:
     """Wrong: no bias is added anywhere."""
-    bare = {name: {"weight": pair["weight"], "bias": np.zeros(1)} for name, pair in weights.items()}
-    return bert_attention(x, bare, num_heads, mask)
+    bare = {name: {**pair, "bias": np.zeros(1)} for name, pair in weights.items()}
+    return right.bert_attention(x, bare, num_heads, mask)
 
 
 def bert_dense_bias_forgotten(
     x: Array, weights: Weights, num_heads: int, mask: Array | None = None
 ) -> tuple[Array, Array]:
     """Wrong: the last bias is not added."""
-    output, maps = bert_attention(x, weights, num_heads, mask)
+    output, maps = right.bert_attention(x, weights, num_heads, mask)
     return output - weights["dense"]["bias"], maps
 
 
@@ -59,20 +60,25 @@ def bert_bias_before_weight(
     x: Array, weights: Weights, num_heads: int, mask: Array | None = None
 ) -> tuple[Array, Array]:
     """Wrong: the bias is added to the input, before the weight."""
-    moved = {name: {"weight": W["weight"], "bias": W["weight"] @ W["bias"]} for name, W in weights.items()}
-    return bert_attention(x, moved, num_heads, mask)
+    moved = {
+        name: {"weight": each["weight"], "bias": each["weight"] @ each["bias"]}
+        for name, each in weights.items()
+    }
+    return right.bert_attention(x, moved, num_heads, mask)
 
 
 def bert_one_map_for_all_heads(
     x: Array, weights: Weights, num_heads: int, mask: Array | None = None
 ) -> tuple[Array, Array]:
     """Wrong: the maps are averaged over the heads before they are returned."""
-    output, maps = bert_attention(x, weights, num_heads, mask)
+    output, maps = right.bert_attention(x, weights, num_heads, mask)
     return output, maps.mean(axis=1)
 
 
-def _heads(x: Array, weights: Weights, num_heads: int, mask: Array | None = None) -> tuple[Array, Array]:
-    """All heads side by side, before `dense`, and the maps, as they should be."""
+def heads_side_by_side(
+    x: Array, weights: Weights, num_heads: int, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """All heads side by side, `(batch, n, d_model)`, before `dense`; and the maps."""
     Q, K, V = (
         split_heads(x @ weights[name]["weight"].T + weights[name]["bias"], num_heads)
         for name in ("query", "key", "value")
@@ -141,41 +147,45 @@ def offset_by_largest_weight(attention_weights: Array, offset: int) -> Array:
 
 def kept_heads_removed(x: Array, weights: Weights, num_heads: int, keep: Sequence[int]) -> Array:
     """Wrong: the listed heads are the ones that are silent."""
-    return keep_heads(x, weights, num_heads, [head for head in range(num_heads) if head not in keep])
+    others = [head for head in range(num_heads) if head not in keep]
+    return right.keep_heads(x, weights, num_heads, others)
 
 
 def kept_heads_counted_from_one(x: Array, weights: Weights, num_heads: int, keep: Sequence[int]) -> Array:
     """Wrong: the first head is taken to be number 1."""
-    return keep_heads(x, weights, num_heads, [head - 1 for head in keep])
+    return right.keep_heads(x, weights, num_heads, [head - 1 for head in keep])
 
 
 def kept_first_listed_only(x: Array, weights: Weights, num_heads: int, keep: Sequence[int]) -> Array:
     """Wrong: one head contributes, however many are listed."""
-    return keep_heads(x, weights, num_heads, keep[:1])
+    return right.keep_heads(x, weights, num_heads, keep[:1])
 
 
 def kept_interleaved(x: Array, weights: Weights, num_heads: int, keep: Sequence[int]) -> Array:
     """Wrong: head i is taken to own every num_heads-th column."""
-    heads, _ = _heads(x, weights, num_heads)  # (batch, n, d_model)
+    heads, _ = heads_side_by_side(x, weights, num_heads)  # (batch, n, d_model)
     kept = np.isin(np.arange(heads.shape[-1]) % num_heads, keep)
     return heads * kept @ weights["dense"]["weight"].T + weights["dense"]["bias"]
 
 
 def kept_rows_of_dense(x: Array, weights: Weights, num_heads: int, keep: Sequence[int]) -> Array:
     """Wrong: rows of `dense` are silenced, but these belong to the features of the output."""
-    heads, _ = _heads(x, weights, num_heads)  # (batch, n, d_model)
-    kept = np.repeat(np.isin(np.arange(num_heads), keep), heads.shape[-1] // num_heads)
-    return heads @ (weights["dense"]["weight"] * kept[:, None]).T + weights["dense"]["bias"]
+    heads, _ = heads_side_by_side(x, weights, num_heads)  # (batch, n, d_model)
+    d_k = heads.shape[-1] // num_heads
+    kept = np.repeat(np.isin(np.arange(num_heads), keep), d_k)
+    W = weights["dense"]["weight"] * kept[:, None]
+    return heads @ W.T + weights["dense"]["bias"]
 
 
 def kept_dense_bias_with_each_head(x: Array, weights: Weights, num_heads: int, keep: Sequence[int]) -> Array:
     """Wrong: outputs of single heads are summed, and each brings the bias of `dense` along."""
-    return np.sum([keep_heads(x, weights, num_heads, [head]) for head in keep], axis=0)
+    outputs = [right.keep_heads(x, weights, num_heads, [head]) for head in keep]
+    return np.sum(outputs, axis=0)
 
 
 def kept_without_dense_bias(x: Array, weights: Weights, num_heads: int, keep: Sequence[int]) -> Array:
     """Wrong: the bias of `dense` is left out."""
-    return keep_heads(x, weights, num_heads, keep) - weights["dense"]["bias"]
+    return right.keep_heads(x, weights, num_heads, keep) - weights["dense"]["bias"]
 
 
 def kept_value_bias_left(x: Array, weights: Weights, num_heads: int, keep: Sequence[int]) -> Array:
@@ -183,7 +193,7 @@ def kept_value_bias_left(x: Array, weights: Weights, num_heads: int, keep: Seque
     W = weights["value"]["weight"]
     kept = np.repeat(np.isin(np.arange(num_heads), keep), len(W) // num_heads)
     value = {"weight": W * kept[:, None], "bias": weights["value"]["bias"]}
-    return bert_attention(x, {**weights, "value": value}, num_heads)[0]
+    return right.bert_attention(x, {**weights, "value": value}, num_heads)[0]
 
 
 def kept_queries_silenced(x: Array, weights: Weights, num_heads: int, keep: Sequence[int]) -> Array:
@@ -191,116 +201,126 @@ def kept_queries_silenced(x: Array, weights: Weights, num_heads: int, keep: Sequ
     W = weights["query"]["weight"]
     kept = np.repeat(np.isin(np.arange(num_heads), keep), len(W) // num_heads)
     query = {"weight": W * kept[:, None], "bias": weights["query"]["bias"] * kept}
-    return bert_attention(x, {**weights, "query": query}, num_heads)[0]
+    return right.bert_attention(x, {**weights, "query": query}, num_heads)[0]
 
 
 def kept_rescaled(x: Array, weights: Weights, num_heads: int, keep: Sequence[int]) -> Array:
     """Wrong: what is left is enlarged to make up for what is gone, as dropout does."""
     bias = weights["dense"]["bias"]
-    return (keep_heads(x, weights, num_heads, keep) - bias) * num_heads / len(keep) + bias
+    kept = right.keep_heads(x, weights, num_heads, keep) - bias
+    return kept * num_heads / len(keep) + bias
 
 
 # --- importance --------------------------------------------------------------------------------------------
 
 
-def _changes(x: Array, weights: Weights, num_heads: int) -> Array:
-    """What each head adds, (heads, batch, n, d_model)."""
+def changes(x: Array, weights: Weights, num_heads: int) -> Array:
+    """What each head adds to the output, `(heads, batch, n, d_model)`."""
     bias = weights["dense"]["bias"]
-    return np.stack([keep_heads(x, weights, num_heads, [head]) - bias for head in range(num_heads)])
+    return np.stack([right.keep_heads(x, weights, num_heads, [head]) - bias for head in range(num_heads)])
 
 
 def importance_squared(x: Array, weights: Weights, num_heads: int) -> Array:
     """Wrong: the square of the norm."""
-    return (_changes(x, weights, num_heads) ** 2).sum(axis=-1).mean(axis=(1, 2))
+    return (changes(x, weights, num_heads) ** 2).sum(axis=-1).mean(axis=(1, 2))
 
 
 def importance_absolute_sum(x: Array, weights: Weights, num_heads: int) -> Array:
     """Wrong: the sum of the absolute values is another norm."""
-    return np.abs(_changes(x, weights, num_heads)).sum(axis=-1).mean(axis=(1, 2))
+    return np.abs(changes(x, weights, num_heads)).sum(axis=-1).mean(axis=(1, 2))
 
 
 def importance_averaged_over_features(x: Array, weights: Weights, num_heads: int) -> Array:
     """Wrong: the root of the *mean* square over the features, not of the sum."""
-    return np.sqrt((_changes(x, weights, num_heads) ** 2).mean(axis=-1)).mean(axis=(1, 2))
+    squares = changes(x, weights, num_heads) ** 2  # (heads, batch, n, d_model)
+    return np.sqrt(squares.mean(axis=-1)).mean(axis=(1, 2))
 
 
 def importance_summed_over_tokens(x: Array, weights: Weights, num_heads: int) -> Array:
     """Wrong: the sum over all tokens, which grows with the text."""
-    return np.linalg.norm(_changes(x, weights, num_heads), axis=-1).sum(axis=(1, 2))
+    return np.linalg.norm(changes(x, weights, num_heads), axis=-1).sum(axis=(1, 2))
 
 
 def importance_norm_of_everything(x: Array, weights: Weights, num_heads: int) -> Array:
     """Wrong: one norm over all tokens and features, which grows with the text."""
-    return np.sqrt((_changes(x, weights, num_heads) ** 2).sum(axis=(1, 2, 3)))
+    return np.sqrt((changes(x, weights, num_heads) ** 2).sum(axis=(1, 2, 3)))
 
 
 def importance_mean_before_norm(x: Array, weights: Weights, num_heads: int) -> Array:
     """Wrong: the mean change of the tokens, in which they cancel each other, and then its norm."""
-    return np.linalg.norm(_changes(x, weights, num_heads).mean(axis=(1, 2)), axis=-1)
+    change = changes(x, weights, num_heads).mean(axis=(1, 2))  # (heads, d_model)
+    return np.linalg.norm(change, axis=-1)
 
 
 def importance_root_mean_square(x: Array, weights: Weights, num_heads: int) -> Array:
     """Wrong: the root of the mean square over the tokens, in which large ones count for more."""
-    return np.sqrt((_changes(x, weights, num_heads) ** 2).sum(axis=-1).mean(axis=(1, 2)))
+    squares = changes(x, weights, num_heads) ** 2  # (heads, batch, n, d_model)
+    return np.sqrt(squares.sum(axis=-1).mean(axis=(1, 2)))
 
 
 def importance_largest_token(x: Array, weights: Weights, num_heads: int) -> Array:
     """Wrong: the token that changes most."""
-    return np.linalg.norm(_changes(x, weights, num_heads), axis=-1).max(axis=(1, 2))
+    return np.linalg.norm(changes(x, weights, num_heads), axis=-1).max(axis=(1, 2))
 
 
 def importance_for_each_sequence(x: Array, weights: Weights, num_heads: int) -> Array:
     """Wrong: the mean over the tokens of the first sequence only."""
-    return np.linalg.norm(_changes(x[:1], weights, num_heads), axis=-1).mean(axis=(1, 2))
+    norms = np.linalg.norm(changes(x[:1], weights, num_heads), axis=-1)
+    return norms.mean(axis=(1, 2))
 
 
 def importance_of_head_alone(x: Array, weights: Weights, num_heads: int) -> Array:
     """Wrong: the length of the output when the head is alone, with the bias of `dense` in it."""
-    outputs = [keep_heads(x, weights, num_heads, [head]) for head in range(num_heads)]
+    heads = range(num_heads)
+    outputs = [right.keep_heads(x, weights, num_heads, [head]) for head in heads]
     return np.array([np.linalg.norm(output, axis=-1).mean() for output in outputs])
 
 
 def importance_of_the_rest(x: Array, weights: Weights, num_heads: int) -> Array:
     """Wrong: the length of the output without the head, not how far it has moved."""
     rest = [[i for i in range(num_heads) if i != head] for head in range(num_heads)]
-    outputs = [keep_heads(x, weights, num_heads, others) for others in rest]
+    outputs = [right.keep_heads(x, weights, num_heads, others) for others in rest]
     return np.array([np.linalg.norm(output, axis=-1).mean() for output in outputs])
 
 
 def importance_by_lengths(x: Array, weights: Weights, num_heads: int) -> Array:
     """Wrong: the difference of the lengths with and without the head, which is blind to a turn."""
-    full, _ = bert_attention(x, weights, num_heads)  # (batch, n, d_model)
-    without = full - _changes(x, weights, num_heads)  # (heads, batch, n, d_model)
-    return np.abs(np.linalg.norm(full, axis=-1) - np.linalg.norm(without, axis=-1)).mean(axis=(1, 2))
+    full, _ = right.bert_attention(x, weights, num_heads)  # (batch, n, d_model)
+    without = full - changes(x, weights, num_heads)  # (heads, batch, n, d_model)
+    shorter = np.linalg.norm(full, axis=-1) - np.linalg.norm(without, axis=-1)
+    return np.abs(shorter).mean(axis=(1, 2))
 
 
 def importance_before_dense(x: Array, weights: Weights, num_heads: int) -> Array:
     """Wrong: the length of what the head finds, before `dense` has weighed it."""
-    heads = split_heads(_heads(x, weights, num_heads)[0], num_heads)  # (batch, heads, n, d_k)
+    heads, _ = heads_side_by_side(x, weights, num_heads)  # (batch, n, d_model)
+    heads = split_heads(heads, num_heads)  # (batch, heads, n, d_k)
     return np.linalg.norm(heads, axis=-1).mean(axis=(0, 2))
 
 
 def importance_silenced_for_good(x: Array, weights: Weights, num_heads: int) -> Array:
     """Wrong: heads are silenced in the caller's weights, and no later head is measured with them."""
-    full, _ = bert_attention(x, weights, num_heads)  # (batch, n, d_model)
+    full, _ = right.bert_attention(x, weights, num_heads)  # (batch, n, d_model)
     d_k = full.shape[-1] // num_heads
     importance = []
     for head in range(num_heads):
         weights["dense"]["weight"][:, head * d_k : (head + 1) * d_k] = 0.0
-        change = full - bert_attention(x, weights, num_heads)[0]  # (batch, n, d_model)
+        change = full - right.bert_attention(x, weights, num_heads)[0]  # (batch, n, d_model)
         importance.append(np.linalg.norm(change, axis=-1).mean())
     return np.array(importance)
 
 
 def importance_relative(x: Array, weights: Weights, num_heads: int) -> Array:
     """Wrong: shares that sum to 1."""
-    norms = np.linalg.norm(_changes(x, weights, num_heads), axis=-1).mean(axis=(1, 2))  # (heads,)
+    norms = np.linalg.norm(changes(x, weights, num_heads), axis=-1)
+    norms = norms.mean(axis=(1, 2))  # (heads,)
     return norms / norms.sum()
 
 
 def importance_one_number(x: Array, weights: Weights, num_heads: int) -> Array:
     """Wrong: the mean over the heads as well."""
-    return np.linalg.norm(_changes(x, weights, num_heads), axis=-1).mean(keepdims=True)[0, 0]
+    norms = np.linalg.norm(changes(x, weights, num_heads), axis=-1)
+    return norms.mean(keepdims=True)[0, 0]  # (1,)
 
 
 BERT, OFFSET = "real_heads.bert_attention", "real_heads.offset_score"
@@ -322,7 +342,7 @@ PITFALLS = (
         title="The last weight not transposed",
         symptom="Right maps; the output has the right shape and wrong numbers.",
         reason="You transpose the weights of queries, keys and values, but `dense` is stored in the same way.",
-        fix="Use `.T` there too.",
+        fix="Multiply with the transpose of `dense` too.",
         passes=("shape", "finite", "rows sum to 1", "maps"),
         variants={BERT: bert_dense_not_transposed},
     ),

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mha_lib import real_heads as right
 from mha_lib.attention import attention
 from mha_lib.heads import combine_heads, split_heads
 from mha_lib.pitfalls import reading_heads
@@ -26,7 +27,6 @@ from mha_lib.pitfalls.mask import (
 )
 from mha_lib.pitfalls.scale import attention_no_scale, attention_scale_by_dk
 from mha_lib.pitfalls.softmax import attention_softmax_over_queries
-from mha_lib.real_heads import bert_attention, head_importance
 
 Array = np.ndarray
 Weights = Mapping[str, Mapping[str, Array]]
@@ -61,27 +61,27 @@ def bert_without_dense(
     """Wrong: the heads, side by side, are the output."""
     d_model = x.shape[-1]
     same = {"weight": np.eye(d_model), "bias": np.zeros(d_model)}
-    return bert_attention(x, {**weights, "dense": same}, num_heads, mask)
+    return right.bert_attention(x, {**weights, "dense": same}, num_heads, mask)
 
 
 def bert_with_residual(
     x: Array, weights: Weights, num_heads: int, mask: Array | None = None
 ) -> tuple[Array, Array]:
     """Wrong: x is added to the output."""
-    output, maps = bert_attention(x, weights, num_heads, mask)
+    output, maps = right.bert_attention(x, weights, num_heads, mask)
     return x + output, maps
 
 
 def bert_output_only(x: Array, weights: Weights, num_heads: int, mask: Array | None = None) -> Array:
     """Wrong: the maps are not returned."""
-    return bert_attention(x, weights, num_heads, mask)[0]
+    return right.bert_attention(x, weights, num_heads, mask)[0]
 
 
 def bert_maps_first(
     x: Array, weights: Weights, num_heads: int, mask: Array | None = None
 ) -> tuple[Array, Array]:
     """Wrong: first the maps, then the output."""
-    output, maps = bert_attention(x, weights, num_heads, mask)
+    output, maps = right.bert_attention(x, weights, num_heads, mask)
     return maps, output
 
 
@@ -101,7 +101,7 @@ def bert_changes_its_input(
     x: Array, weights: Weights, num_heads: int, mask: Array | None = None
 ) -> tuple[Array, Array]:
     """Wrong: x is centred in place, in the caller's array."""
-    result = bert_attention(x, weights, num_heads, mask)
+    result = right.bert_attention(x, weights, num_heads, mask)
     x -= x.mean()
     return result
 
@@ -117,12 +117,12 @@ def keep_changes_its_input(x: Array, weights: Weights, num_heads: int, keep: Seq
     """Wrong: the columns of the silent heads become 0 in the caller's weights."""
     W = weights["dense"]["weight"]
     W *= np.repeat(np.isin(np.arange(num_heads), keep), W.shape[1] // num_heads)
-    return bert_attention(x, weights, num_heads)[0]
+    return right.bert_attention(x, weights, num_heads)[0]
 
 
 def importance_changes_its_input(x: Array, weights: Weights, num_heads: int) -> Array:
     """Wrong: the columns of each head are set to 0 in the caller's weights, and only the last ones restored."""
-    importance = head_importance(x, weights, num_heads)
+    importance = right.head_importance(x, weights, num_heads)
     W = weights["dense"]["weight"]
     W[:, : W.shape[1] - W.shape[1] // num_heads] = 0.0
     return importance

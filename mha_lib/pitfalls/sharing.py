@@ -4,9 +4,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from mha_lib import kv_cache as right
 from mha_lib.attention import attention
 from mha_lib.heads import combine_heads, split_heads
-from mha_lib.kv_cache import CachedAttention
 from mha_lib.masks import causal_mask
 from mha_lib.pitfalls.pitfall import Pitfall
 
@@ -142,33 +142,35 @@ def grouped_scale_by_kv_width(
 # --- remembering keys and values ---------------------------------------------------------------------------
 
 
-class CachedAttentionMaskOffset(CachedAttention):
+class CachedAttentionMaskOffset(right.CachedAttention):
     """Wrong: the mask lines the chunk up with the first keys, not with the last ones."""
 
     def forward(self, chunk: Array) -> Array:
         """The outputs, with the triangle at the wrong end."""
-        Q, K, V = _project_and_remember(self, chunk)
+        Q, K, V = project_and_remember(self, chunk)
         mask = np.tril(np.ones((Q.shape[2], K.shape[2]), dtype=bool))  # (t, m)
         return combine_heads(attention(Q, K, V, mask)[0]) @ self.W_O  # (batch, t, d_model)
 
 
-class CachedAttentionMasksFirstChunkOnly(CachedAttention):
+class CachedAttentionMasksFirstChunkOnly(right.CachedAttention):
     """Wrong: once something is remembered, the tokens of a chunk see each other without a mask."""
 
     def forward(self, chunk: Array) -> Array:
         """The outputs, without a mask from the second chunk on."""
         first = self.K is None
-        Q, K, V = _project_and_remember(self, chunk)
+        Q, K, V = project_and_remember(self, chunk)
         mask = causal_mask(Q.shape[2]) if first else None
         return combine_heads(attention(Q, K, V, mask)[0]) @ self.W_O  # (batch, t, d_model)
 
 
-class CachedAttentionKeepsLastChunk(CachedAttention):
+class CachedAttentionKeepsLastChunk(right.CachedAttention):
     """Wrong: what is stored is the new chunk alone, so that the third chunk no longer knows the first."""
 
     def forward(self, chunk: Array) -> Array:
         """The outputs, with a memory of one chunk."""
-        Q, K, V = (split_heads(chunk @ W, self.num_heads) for W in (self.W_Q, self.W_K, self.W_V))
+        Q = split_heads(chunk @ self.W_Q, self.num_heads)  # (batch, heads, t, d_k)
+        K = split_heads(chunk @ self.W_K, self.num_heads)  # (batch, heads, t, d_k)
+        V = split_heads(chunk @ self.W_V, self.num_heads)  # (batch, heads, t, d_k)
         old_K, old_V = self.K, self.V
         self.K, self.V = K, V
         if old_K is not None and old_V is not None:
@@ -178,7 +180,7 @@ class CachedAttentionKeepsLastChunk(CachedAttention):
         return combine_heads(attention(Q, K, V, mask)[0]) @ self.W_O  # (batch, t, d_model)
 
 
-class CachedAttentionNeverUsed(CachedAttention):
+class CachedAttentionNeverUsed(right.CachedAttention):
     """Wrong: each chunk is treated by itself."""
 
     def forward(self, chunk: Array) -> Array:
@@ -187,12 +189,14 @@ class CachedAttentionNeverUsed(CachedAttention):
         return super().forward(chunk)
 
 
-class CachedAttentionNewestFirst(CachedAttention):
+class CachedAttentionNewestFirst(right.CachedAttention):
     """Wrong: the new keys are put before the old ones, where the mask takes them for the oldest."""
 
     def forward(self, chunk: Array) -> Array:
         """The outputs, with keys in the wrong order."""
-        Q, K, V = (split_heads(chunk @ W, self.num_heads) for W in (self.W_Q, self.W_K, self.W_V))
+        Q = split_heads(chunk @ self.W_Q, self.num_heads)  # (batch, heads, t, d_k)
+        K = split_heads(chunk @ self.W_K, self.num_heads)  # (batch, heads, t, d_k)
+        V = split_heads(chunk @ self.W_V, self.num_heads)  # (batch, heads, t, d_k)
         if self.K is not None and self.V is not None:
             K = np.concatenate([K, self.K], axis=2)  # (batch, heads, m, d_k)
             V = np.concatenate([V, self.V], axis=2)  # (batch, heads, m, d_k)
@@ -201,12 +205,14 @@ class CachedAttentionNewestFirst(CachedAttention):
         return combine_heads(attention(Q, K, V, mask)[0]) @ self.W_O  # (batch, t, d_model)
 
 
-class CachedAttentionWrongAxis(CachedAttention):
+class CachedAttentionWrongAxis(right.CachedAttention):
     """Wrong: old and new keys are joined along the heads, not along the tokens."""
 
     def forward(self, chunk: Array) -> Array:
         """The outputs of the first chunk, then an error."""
-        Q, K, V = (split_heads(chunk @ W, self.num_heads) for W in (self.W_Q, self.W_K, self.W_V))
+        Q = split_heads(chunk @ self.W_Q, self.num_heads)  # (batch, heads, t, d_k)
+        K = split_heads(chunk @ self.W_K, self.num_heads)  # (batch, heads, t, d_k)
+        V = split_heads(chunk @ self.W_V, self.num_heads)  # (batch, heads, t, d_k)
         if self.K is not None and self.V is not None:
             K = np.concatenate([self.K, K], axis=1)  # (batch, 2 * heads, t, d_k)
             V = np.concatenate([self.V, V], axis=1)  # (batch, 2 * heads, t, d_k)
@@ -215,12 +221,14 @@ class CachedAttentionWrongAxis(CachedAttention):
         return combine_heads(attention(Q, K, V, mask)[0]) @ self.W_O
 
 
-class CachedAttentionKeysOnly(CachedAttention):
+class CachedAttentionKeysOnly(right.CachedAttention):
     """Wrong: the values of earlier tokens are forgotten."""
 
     def forward(self, chunk: Array) -> Array:
         """The outputs of the first chunk, then an error."""
-        Q, K, V = (split_heads(chunk @ W, self.num_heads) for W in (self.W_Q, self.W_K, self.W_V))
+        Q = split_heads(chunk @ self.W_Q, self.num_heads)  # (batch, heads, t, d_k)
+        K = split_heads(chunk @ self.W_K, self.num_heads)  # (batch, heads, t, d_k)
+        V = split_heads(chunk @ self.W_V, self.num_heads)  # (batch, heads, t, d_k)
         if self.K is not None:
             K = np.concatenate([self.K, K], axis=2)  # (batch, heads, m, d_k)
         self.K = K
@@ -228,30 +236,33 @@ class CachedAttentionKeysOnly(CachedAttention):
         return combine_heads(attention(Q, K, V, mask)[0]) @ self.W_O
 
 
-class CachedAttentionReturnsAllTokens(CachedAttention):
+class CachedAttentionReturnsAllTokens(right.CachedAttention):
     """Wrong: what comes back is the outputs of all tokens so far, not those of the chunk."""
 
     chunks: Array | None = None
 
     def forward(self, chunk: Array) -> Array:
         """The outputs of the whole sequence so far."""
-        self.chunks = chunk if self.chunks is None else np.concatenate([self.chunks, chunk], axis=1)
-        Q, K, V = (split_heads(self.chunks @ W, self.num_heads) for W in (self.W_Q, self.W_K, self.W_V))
-        return combine_heads(attention(Q, K, V, causal_mask(Q.shape[2]))[0]) @ self.W_O  # (batch, m, d_model)
+        before = chunk[:, :0] if self.chunks is None else self.chunks  # (batch, m - t, d_model)
+        X = self.chunks = np.concatenate([before, chunk], axis=1)  # (batch, m, d_model)
+        weights = (self.W_Q, self.W_K, self.W_V)
+        Q, K, V = (split_heads(X @ W, self.num_heads) for W in weights)  # (batch, heads, m, d_k)
+        heads, _ = attention(Q, K, V, causal_mask(Q.shape[2]))  # (batch, heads, m, d_k)
+        return combine_heads(heads) @ self.W_O  # (batch, m, d_model)
 
     def reset(self) -> None:
         """Forget all tokens."""
         self.chunks = None
 
 
-class CachedAttentionNotReset(CachedAttention):
+class CachedAttentionNotReset(right.CachedAttention):
     """Wrong: `reset` leaves the cache as it is."""
 
     def reset(self) -> None:
         """Do nothing."""
 
 
-class CachedAttentionSharedBetweenObjects(CachedAttention):
+class CachedAttentionSharedBetweenObjects(right.CachedAttention):
     """Wrong: the cache belongs to the class, so that all its objects write into the same one."""
 
     chunks: ClassVar[list[Array]] = []
@@ -266,7 +277,8 @@ class CachedAttentionSharedBetweenObjects(CachedAttention):
         self.chunks.append(chunk)
         X = np.concatenate(self.chunks, axis=1)  # (batch, m, d_model)
         Q = split_heads(chunk @ self.W_Q, self.num_heads)  # (batch, heads, t, d_k)
-        K, V = (split_heads(X @ W, self.num_heads) for W in (self.W_K, self.W_V))  # (batch, heads, m, d_k)
+        K = split_heads(X @ self.W_K, self.num_heads)  # (batch, heads, m, d_k)
+        V = split_heads(X @ self.W_V, self.num_heads)  # (batch, heads, m, d_k)
         mask = causal_mask(Q.shape[2], K.shape[2])  # (t, m)
         return combine_heads(attention(Q, K, V, mask)[0]) @ self.W_O  # (batch, t, d_model)
 
@@ -275,8 +287,8 @@ class CachedAttentionSharedBetweenObjects(CachedAttention):
         self.chunks.clear()
 
 
-def _project_and_remember(layer: CachedAttention, chunk: Array) -> tuple[Array, Array, Array]:
-    """The chunk's queries, and the keys and values of all tokens so far, as it should be."""
+def project_and_remember(layer: right.CachedAttention, chunk: Array) -> tuple[Array, Array, Array]:
+    """The chunk's queries, and the keys and values of all tokens so far."""
     Q, K, V = (split_heads(chunk @ W, layer.num_heads) for W in (layer.W_Q, layer.W_K, layer.W_V))
     if layer.K is not None and layer.V is not None:
         K = np.concatenate([layer.K, K], axis=2)  # (batch, heads, m, d_k)
@@ -355,7 +367,8 @@ def cache_bytes_in_mebibytes(
     batch: int, n: int, num_layers: int, num_kv_heads: int, d_k: int, bytes_per_value: int = 2
 ) -> float:
     """Wrong: mebibytes, not bytes."""
-    return 2 * batch * n * num_layers * num_kv_heads * d_k * bytes_per_value / 2**20
+    values = 2 * batch * n * num_layers * num_kv_heads * d_k
+    return values * bytes_per_value / 2**20
 
 
 GROUPED = "efficient_heads.grouped_query_attention"

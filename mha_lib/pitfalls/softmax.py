@@ -87,7 +87,8 @@ def softmax_logits_clipped(x: Array, axis: int = -1) -> Array:
 def softmax_nan_replaced_by_zero(x: Array, axis: int = -1) -> Array:
     """Wrong: where exp overflows, the weights become 0 in place of NaN."""
     exponentials = np.exp(x)
-    return np.nan_to_num(exponentials / np.sum(exponentials, axis=axis, keepdims=True))
+    weights = exponentials / np.sum(exponentials, axis=axis, keepdims=True)
+    return np.nan_to_num(weights)
 
 
 def softmax_whole_matrix(x: Array, axis: int = -1) -> Array:

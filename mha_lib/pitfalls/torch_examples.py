@@ -73,28 +73,29 @@ def names_of_parameters(MultiHeadAttention: Code) -> Any:
 
 
 def two_sequences(MultiHeadAttention: Code) -> Any:
-    """Two sequences of two tokens, no dropout; numbered() fills the parameters."""
+    """Two sequences of three tokens, no dropout; numbered() fills the parameters."""
     layer = numbered(MultiHeadAttention(4, 2))
-    x = torch.arange(16.0).reshape(2, 2, 4) % 5 - 2
+    x = torch.arange(24.0).reshape(2, 3, 4) % 5 / 2 - 1
     return layer(x)
 
 
 def everything_dropped(MultiHeadAttention: Code) -> Any:
     """In training, with every weight dropped: only the bias of out_proj is left."""
     layer = numbered(MultiHeadAttention(4, 2, dropout=1.0))
-    return layer(torch.arange(8.0).reshape(1, 2, 4) % 5 - 2)
+    return layer(torch.arange(12.0).reshape(1, 3, 4) % 5 / 2 - 1)
 
 
 def evaluated(MultiHeadAttention: Code) -> Any:
     """In eval mode nothing is dropped."""
     layer = numbered(MultiHeadAttention(4, 2, dropout=1.0)).eval()
-    return layer(torch.arange(8.0).reshape(1, 2, 4) % 5 - 2)
+    return layer(torch.arange(12.0).reshape(1, 3, 4) % 5 / 2 - 1)
 
 
 def half_dropped(MultiHeadAttention: Code) -> Any:
     """One token, so every head has one weight; in training, half of them dropped."""
     layer = numbered(MultiHeadAttention(4, 2, dropout=0.5))
-    layer.out_proj.load_state_dict({"weight": torch.eye(4), "bias": torch.zeros(4)})
+    identity = {"weight": torch.eye(4), "bias": torch.zeros(4)}
+    layer.out_proj.load_state_dict(identity)
     torch.manual_seed(0)
     return layer(torch.ones(1, 1, 4).expand(3, 1, 4))
 
@@ -141,7 +142,7 @@ def same_output(from_builtin: Code) -> Any:
     """The largest difference from the output of the built-in layer."""
     torch.manual_seed(0)
     builtin = numbered(nn.MultiheadAttention(4, 2, batch_first=True))
-    x = torch.arange(8.0).reshape(1, 2, 4) % 5 - 2
+    x = torch.arange(12.0).reshape(1, 3, 4) % 5 - 2
     return (from_builtin(builtin)(x) - builtin(x, x, x)[0]).abs().max()
 
 
@@ -192,30 +193,31 @@ def one_feature(FeedForward: Code) -> Any:
 
 
 def pre_norm_by_default(TransformerBlock: Code) -> Any:
-    """Two tokens; nothing is said about the norm."""
+    """Three tokens; nothing is said about the norm."""
     block = numbered(TransformerBlock(4, 2, 8))
-    return block(torch.tensor([[[1.0, 2, 0, 4], [0, 3, 1, 1]]]))
+    return block(torch.tensor([[[1.0, 2, 0, 4], [0, 3, 1, 1], [2, 0, 1, 5]]]))
 
 
 def post_norm(TransformerBlock: Code) -> Any:
-    """Two tokens, normalised after each sum."""
+    """Three tokens, normalised after each sum."""
     block = numbered(TransformerBlock(4, 2, 8, norm_first=False))
-    return block(torch.tensor([[[1.0, 2, 0, 4], [0, 3, 1, 1]]]))
+    return block(torch.tensor([[[1.0, 2, 0, 4], [0, 3, 1, 1], [2, 0, 1, 5]]]))
 
 
 def small_numbers(TransformerBlock: Code) -> Any:
     """Tokens that hardly vary, so that the epsilon of the norm counts."""
     block = numbered(TransformerBlock(4, 2, 8, norm_first=False))
-    for parameter in (*block.attention.parameters(), *block.feed_forward.parameters()):
-        parameter.data.zero_()
+    for part in (block.attention, block.feed_forward):
+        for parameter in part.parameters():
+            parameter.data.zero_()
     return block(torch.tensor([[[0.001, 0.002, 0.0, 0.004]]]))
 
 
-def second_token_hidden(TransformerBlock: Code) -> Any:
-    """Only the first token may be attended to."""
+def later_tokens_hidden(TransformerBlock: Code) -> Any:
+    """Only the first of three tokens may be attended to."""
     block = numbered(TransformerBlock(4, 2, 8))
-    x = torch.tensor([[[1.0, 2, 0, 4], [0, 3, 1, 1]]])
-    return block(x, torch.tensor([[True, False], [True, False]]))
+    x = torch.tensor([[[1.0, 2, 0, 4], [0, 3, 1, 1], [2, 0, 1, 5]]])
+    return block(x, torch.tensor([True, False, False]).expand(3, 3))
 
 
 ITEMS: Mapping[str, Item] = {
@@ -250,6 +252,6 @@ ITEMS: Mapping[str, Item] = {
     "transformer_block.FeedForward": Item(transformer.FeedForward, (one_feature,)),
     "transformer_block.TransformerBlock": Item(
         transformer.TransformerBlock,
-        (pre_norm_by_default, post_norm, small_numbers, second_token_hidden),
+        (pre_norm_by_default, post_norm, small_numbers, later_tokens_hidden),
     ),
 }

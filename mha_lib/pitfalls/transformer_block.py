@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import gelu
 
 from mha_lib import transformer as right
 
@@ -38,7 +37,7 @@ class GeluByTanh(right.FeedForward):
 
     def forward(self, x: Tensor) -> Tensor:
         """Wrong."""
-        return self.down(gelu(self.up(x), approximate="tanh"))
+        return self.down(nn.functional.gelu(self.up(x), approximate="tanh"))
 
 
 class GeluByLogistic(right.FeedForward):
@@ -63,7 +62,7 @@ class ActivationAfterDown(right.FeedForward):
 
     def forward(self, x: Tensor) -> Tensor:
         """Wrong."""
-        return gelu(self.down(self.up(x)))
+        return nn.functional.gelu(self.down(self.up(x)))
 
 
 class ActivationOnBothSides(right.FeedForward):
@@ -71,7 +70,7 @@ class ActivationOnBothSides(right.FeedForward):
 
     def forward(self, x: Tensor) -> Tensor:
         """Wrong."""
-        return gelu(super().forward(x))
+        return nn.functional.gelu(super().forward(x))
 
 
 class FeedForwardResidual(right.FeedForward):
@@ -120,7 +119,7 @@ class FeedForwardCutOff(right.FeedForward):
 
     def forward(self, x: Tensor) -> Tensor:
         """Wrong."""
-        return self.down(gelu(self.up(x)).detach())
+        return self.down(nn.functional.gelu(self.up(x)).detach())
 
 
 class FeedForwardInPlace(right.FeedForward):
@@ -184,8 +183,10 @@ class ResidualMissing(right.TransformerBlock):
     def forward(self, x: Tensor, mask: Mask = None) -> Tensor:
         """Wrong."""
         if self.norm_first:
-            return self.feed_forward(self.norm2(self.attention(self.norm1(x), mask)))
-        return self.norm2(self.feed_forward(self.norm1(self.attention(x, mask))))
+            x = self.attention(self.norm1(x), mask)
+            return self.feed_forward(self.norm2(x))
+        x = self.norm1(self.attention(x, mask))
+        return self.norm2(self.feed_forward(x))
 
 
 class AttentionResidualMissing(right.TransformerBlock):
@@ -230,7 +231,8 @@ class HalvesInParallel(right.TransformerBlock):
     def forward(self, x: Tensor, mask: Mask = None) -> Tensor:
         """Wrong."""
         if self.norm_first:
-            return x + self.attention(self.norm1(x), mask) + self.feed_forward(self.norm2(x))
+            found = self.attention(self.norm1(x), mask)
+            return x + found + self.feed_forward(self.norm2(x))
         y = self.norm1(x + self.attention(x, mask))
         return self.norm2(y + self.feed_forward(self.norm1(x)))
 
@@ -301,7 +303,7 @@ class FinalNormAdded(right.TransformerBlock):
 
 
 class OtherNorm(nn.LayerNorm):
-    """A norm with another formula."""
+    """A norm with another formula, and with weight and bias as usual."""
 
     def __init__(self, d_model: int, normalise: Callable[[Tensor], Tensor]) -> None:
         super().__init__(d_model)
@@ -312,41 +314,48 @@ class OtherNorm(nn.LayerNorm):
         return self.normalise(x) * self.weight + self.bias
 
 
-def over_tokens(x: Tensor) -> Tensor:
-    """Wrong: mean and variance over the tokens."""
-    return (x - x.mean(dim=1, keepdim=True)) / (x.var(dim=1, keepdim=True, correction=0) + 1e-5).sqrt()
-
-
-def by_root_mean_square(x: Tensor) -> Tensor:
-    """Wrong: the mean stays."""
-    return x / (x.square().mean(dim=-1, keepdim=True) + 1e-5).sqrt()
-
-
-def by_n_minus_one(x: Tensor) -> Tensor:
-    """Wrong: the deviation with n − 1, and the epsilon outside the root."""
-    return (x - x.mean(dim=-1, keepdim=True)) / (x.std(dim=-1, keepdim=True) + 1e-5)
-
-
-class NormOverTokens(right.TransformerBlock):
-    """Wrong: mean and variance over the tokens."""
-
-    normalise = staticmethod(over_tokens)
+class BlockWithFormula(right.TransformerBlock):
+    """The right block, in which both norms compute `normalise`, then their weight and bias."""
 
     def __init__(self, d_model: int, num_heads: int, d_ff: int, norm_first: bool = True) -> None:
         super().__init__(d_model, num_heads, d_ff, norm_first)
         self.norm1, self.norm2 = (OtherNorm(d_model, self.normalise) for _ in range(2))
 
+    @staticmethod
+    def normalise(x: Tensor) -> Tensor:
+        """In each token, the features less their mean, divided by the root of their variance plus 1e-5."""
+        return nn.functional.layer_norm(x, x.shape[-1:])
 
-class NormWithoutMean(NormOverTokens):
+
+class NormOverTokens(BlockWithFormula):
+    """Wrong: mean and variance over the tokens."""
+
+    @staticmethod
+    def normalise(x: Tensor) -> Tensor:
+        """Wrong."""
+        mean = x.mean(dim=1, keepdim=True)  # (batch, 1, d_model)
+        variance = x.var(dim=1, keepdim=True, correction=0)  # (batch, 1, d_model)
+        return (x - mean) / (variance + 1e-5).sqrt()
+
+
+class NormWithoutMean(BlockWithFormula):
     """Wrong: the mean stays."""
 
-    normalise = staticmethod(by_root_mean_square)
+    @staticmethod
+    def normalise(x: Tensor) -> Tensor:
+        """Wrong."""
+        return x / (x.square().mean(dim=-1, keepdim=True) + 1e-5).sqrt()
 
 
-class NormByNMinusOne(NormOverTokens):
-    """Wrong: the deviation with n − 1."""
+class NormByNMinusOne(BlockWithFormula):
+    """Wrong: the deviation with n − 1, and the epsilon outside the root."""
 
-    normalise = staticmethod(by_n_minus_one)
+    @staticmethod
+    def normalise(x: Tensor) -> Tensor:
+        """Wrong."""
+        mean = x.mean(dim=-1, keepdim=True)  # (batch, n, 1)
+        deviation = x.std(dim=-1, keepdim=True)  # (batch, n, 1), through d_model - 1
+        return (x - mean) / (deviation + 1e-5)
 
 
 class NormEpsilon(right.TransformerBlock):
@@ -354,7 +363,8 @@ class NormEpsilon(right.TransformerBlock):
 
     def __init__(self, d_model: int, num_heads: int, d_ff: int, norm_first: bool = True) -> None:
         super().__init__(d_model, num_heads, d_ff, norm_first)
-        self.norm1, self.norm2 = (nn.LayerNorm(d_model, eps=1e-6) for _ in range(2))
+        self.norm1 = nn.LayerNorm(d_model, eps=1e-6)
+        self.norm2 = nn.LayerNorm(d_model, eps=1e-6)
 
 
 class MaskNotPassedOn(right.TransformerBlock):

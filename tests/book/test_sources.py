@@ -7,6 +7,7 @@ import pytest
 
 from mha_grader.explain import section_of
 from mha_lib.pitfalls import BANK, FAMILIES
+from mha_lib.pitfalls.catalogue import expose
 
 from .conftest import ROOT, toc_pages
 
@@ -104,3 +105,5 @@ def test_every_family_of_pitfalls_has_a_page_that_feedback_can_name(family):
     text = (ROOT / "book" / address.partition("#")[0]).with_suffix(".md").read_text("utf-8")
     assert f"\n# {title}\n" in text
     assert f"```{{pitfalls}} {family}\n```" in text
+    helped = any("numbered(" in expose(pitfall.slug).call for pitfall in FAMILIES[family])
+    assert ("`numbered(layer)` puts" in text) == helped

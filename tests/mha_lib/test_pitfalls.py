@@ -12,7 +12,15 @@ import numpy as np
 import pytest
 
 from mha_lib import attention, masks
-from mha_lib.pitfalls import BANK, FAMILIES, WEAK_CHECKS, batched_torch, transformer_block, variants
+from mha_lib.pitfalls import (
+    BANK,
+    CHECKS_OF_ITEMS,
+    FAMILIES,
+    WEAK_CHECKS,
+    batched_torch,
+    transformer_block,
+    variants,
+)
 
 REFERENCE = {
     "single_head.softmax": attention.softmax,
@@ -296,6 +304,11 @@ WEAK = {
         "one sequence": right_on((5, KEEP[1:2])),
     },
 }
+
+
+@pytest.mark.parametrize("item", WEAK)
+def test_the_bank_names_the_weak_checks_of_an_item(item):
+    assert CHECKS_OF_ITEMS[item] == tuple(WEAK[item])
 
 
 @pytest.mark.parametrize("item", WEAK)

@@ -1,12 +1,27 @@
 """Each mistake is shown by an example that the right code gets right, with its wrong lines and no more."""
 
+import ast
+import builtins
 import inspect
+import sys
+import textwrap
 
 import numpy as np
 import pytest
 
-from mha_lib.pitfalls import BANK, catalogue, torch_examples, variants
-from mha_lib.pitfalls.catalogue import ITEMS, as_text, call_of, differ, expose, run, wrong_lines
+from mha_lib.pitfalls import BANK, CHECKS_OF_ITEMS, WEAK_CHECKS, catalogue, torch_examples, variants
+from mha_lib.pitfalls.catalogue import (
+    ITEMS,
+    as_code,
+    as_text,
+    call_of,
+    differ,
+    expose,
+    helpers_in,
+    names_in,
+    run,
+    wrong_lines,
+)
 from mha_lib.pitfalls.examples import does_not_divide, no_features
 from mha_lib.torch_attention import sdpa_attention
 
@@ -69,13 +84,114 @@ def test_the_right_code_is_not_given_away(slug):
 
 def test_only_the_wrong_lines_are_shown():
     lines = wrong_lines("single_head.attention", "mask-inverted")
-    assert lines == "# …\n    scores = np.where(mask, -np.inf, scores)\n# …"
+    assert lines == "# …\nif mask is not None:\n    scores = np.where(mask, -np.inf, scores)\n# …"
+
+
+def test_a_line_under_a_condition_is_shown_with_it_and_with_the_other_case():
+    assert wrong_lines("transformer_block.TransformerBlock", "feed-forward-residual-missing") == (
+        "class FeedForwardResidualMissing(right.TransformerBlock):\n"
+        "    def forward(self, x, mask=None):\n"
+        "        if self.norm_first:\n"
+        "            # …\n"
+        "            return self.feed_forward(self.norm2(x))\n"
+        "        # …\n"
+        "        return self.norm2(self.feed_forward(x))"
+    )
+
+
+def test_a_decorator_stands_above_its_function():
+    lines = wrong_lines("transformer_block.TransformerBlock", "norm-without-mean").splitlines()
+    assert [line.strip() for line in lines[1:3]] == ["@staticmethod", "def normalise(x):"]
+
+
+def test_the_shape_of_a_wide_line_stands_above_it():
+    lines = wrong_lines("single_head.padding_mask", "padding-off-by-one")
+    assert lines == (
+        "# (batch, 1, 1, max_len)\nreturn np.arange(max_len) <= np.asarray(lengths)[:, None, None, None]"
+    )
 
 
 def test_a_function_that_is_wrong_is_shown_with_what_uses_it():
-    lines = wrong_lines("transformer_block.TransformerBlock", "norm-without-mean")
-    assert "normalise = staticmethod(by_root_mean_square)" in lines
-    assert "\n\ndef by_root_mean_square(...):\n    return x / (x.square()" in lines
+    lines = wrong_lines("multi_head.multi_head_attention", "heads-fold-by-reshape")
+    assert "return combine_heads_without_transpose(heads) @ W_O" in lines
+    assert "\n\ndef combine_heads_without_transpose(x):\n    batch, num_heads, n, d_k = x.shape\n" in lines
+
+
+@pytest.mark.parametrize("slug", BANK)
+def test_what_is_shown_is_whole_and_narrow(slug):
+    exposed = expose(slug)
+    ast.parse(as_code(exposed.lines))  # no line stands under a head that is not shown
+    assert exposed.lines == exposed.lines.strip("\n")
+    assert exposed.lines.count("\n\n\n") == 0
+    assert max(map(len, [*exposed.lines.splitlines(), *exposed.call.splitlines()])) <= 79
+
+
+@pytest.mark.parametrize("slug", BANK)
+def test_no_wrong_code_seems_to_call_itself(slug):
+    exposed = expose(slug)
+    assert exposed.place.split(".")[1] not in names_in(ast.parse(as_code(exposed.lines)))
+
+
+def locals_of(code):
+    """Arguments, and what is assigned also in lines that are not shown."""
+    nodes = list(ast.walk(ast.parse(textwrap.dedent(inspect.getsource(code)))))
+    assigned = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return (
+        assigned | {n.arg for n in nodes if isinstance(n, ast.arg)} | {getattr(n, "name", "") for n in nodes}
+    )
+
+
+@pytest.mark.parametrize("slug", BANK)
+def test_every_name_in_the_wrong_lines_is_known_or_explained(slug):
+    exposed = expose(slug)
+    parts = catalogue._wrong_parts(variants(*exposed.place.split("."))[slug])
+    around = vars(sys.modules[parts[0].__module__])
+    explained = {name.partition("(")[0] for name, _ in exposed.helpers}
+    own = explained.union(*map(locals_of, parts), vars(builtins), {"np", "torch", "nn", "right"})
+    for name in names_in(ast.parse(as_code(exposed.lines))):
+        built_before = getattr(around.get(name), "__module__", "").startswith("mha_lib.")
+        built_before &= "pitfalls" not in getattr(around.get(name), "__module__", "")
+        assert name in own or built_before, name
+
+
+def test_a_helper_is_explained_by_how_it_is_called_and_its_first_sentence():
+    assert expose("gradient-cut-off").helpers == (
+        ("averaged(weights, V)", "The output and the weights, in the dtype of the values."),
+        (
+            "masked_softmax(scores, mask)",
+            "The softmax over the keys that a query may attend to; zeros if there are none.",
+        ),
+        ("scaled_scores(Q, K)", "Q Kᵀ / √d_k, in single precision at least."),
+    )
+
+
+def test_of_a_method_that_is_written_anew_the_right_one_is_explained():
+    names = [name for name, _ in expose("mask-of-first-call").helpers]
+    assert names == ["CausalInSteps", "mask(x)"]
+    sentence = dict(expose("mask-of-first-call").helpers)["mask(x)"]
+    assert sentence == "when right, the mask `(n, n)`: of the buffer `causal`, the first n rows and columns."
+    used = dict(expose("dropout-missing").helpers)["weigh(Q, K, mask)"]
+    assert used.startswith("The weights before dropout")
+
+
+def test_what_is_assigned_in_the_lines_is_no_helper():
+    assert "linears" in expose("linear-applied-transposed").lines
+    assert [name for name, _ in expose("linear-applied-transposed").helpers] == ["split_heads(x)"]
+    assert helpers_in("x = x + 1", variants("single_head", "softmax")["softmax-first-axis"]) == []
+
+
+def test_only_checks_of_the_item_that_is_shown_are_named():
+    assert ITEMS.keys() == CHECKS_OF_ITEMS.keys()
+    assert {name for names in CHECKS_OF_ITEMS.values() for name in names} <= WEAK_CHECKS.keys()
+    assert "boolean" in BANK["mask-inverted"].passes
+    assert expose("mask-inverted").passes == (WEAK_CHECKS["shape"], WEAK_CHECKS["no mask"])
+    assert expose("only-output-returned").passes == ()
+
+
+def test_every_mistake_in_counting_bytes_gives_another_number():
+    found = [expose(slug).comes for slug in BANK if expose(slug).place == "efficient_heads.kv_cache_bytes"]
+    assert len(found) == 10
+    assert len(set(found)) == 10
 
 
 def test_of_a_layer_made_around_a_wrong_function_that_function_is_shown():

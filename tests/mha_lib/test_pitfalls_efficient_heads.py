@@ -9,7 +9,7 @@ import pytest
 
 from mha_lib.grouped_query import grouped_query_attention
 from mha_lib.kv_cache import CachedAttention, kv_cache_bytes
-from mha_lib.pitfalls import BANK, variants
+from mha_lib.pitfalls import BANK, CHECKS_OF_ITEMS, variants
 from mha_lib.pruning import prune_heads, pruned_attention
 
 REFERENCE = {
@@ -108,6 +108,11 @@ WEAK = {
         ),
     },
 }
+
+
+@pytest.mark.parametrize("item", WEAK)
+def test_the_bank_names_the_weak_checks_of_an_item(item):
+    assert CHECKS_OF_ITEMS[f"efficient_heads.{item}"] == tuple(WEAK[item])
 
 
 @pytest.mark.parametrize("item", WEAK)

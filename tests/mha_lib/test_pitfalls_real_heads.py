@@ -9,7 +9,7 @@ import copy
 import numpy as np
 import pytest
 
-from mha_lib.pitfalls import BANK, variants
+from mha_lib.pitfalls import BANK, CHECKS_OF_ITEMS, variants
 from mha_lib.real_heads import bert_attention, head_importance, keep_heads, offset_score
 
 REFERENCE = {
@@ -84,6 +84,11 @@ WEAK = {
         "order of heads": lambda f: np.argmax(f(*layer())) == np.argmax(head_importance(*layer())),
     },
 }
+
+
+@pytest.mark.parametrize("item", WEAK)
+def test_the_bank_names_the_weak_checks_of_an_item(item):
+    assert CHECKS_OF_ITEMS[f"real_heads.{item}"] == tuple(WEAK[item])
 
 
 @pytest.mark.parametrize("item", WEAK)

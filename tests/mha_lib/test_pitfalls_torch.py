@@ -10,7 +10,7 @@ from torch import nn
 
 from mha_grader.operations import find
 from mha_lib import torch_attention, transformer
-from mha_lib.pitfalls import BANK, variants
+from mha_lib.pitfalls import BANK, CHECKS_OF_ITEMS, batched_torch, transformer_block, variants
 
 FUNCTIONS = ("attention", "from_builtin", "sdpa_attention")
 MODULES = {
@@ -70,18 +70,28 @@ ALL = torch.ones(5, 5, dtype=torch.bool)
 
 
 def passes(check, item, wrong, right):
-    masks = {"no mask": None, "all-True mask": ALL, "masked weights are 0": MASK}
-    mask = masks.get(check)
+    mask = {"all-True mask": ALL, "masked weights are 0": MASK}.get(check)
     got, expected = results(item, wrong, right, mask), results(item, right, right, mask)
     if check == "shape":
         return [each.shape for each in got] == [each.shape for each in expected]
     if check == "finite":
         return all(each.isfinite().all() for each in got)
-    if item == "attention" and check == "rows sum to 1":
+    if check == "rows sum to 1":
         return torch.allclose(got[1].sum(dim=-1), torch.ones(2, 5), atol=1e-5)
-    if item == "attention" and check == "masked weights are 0":
+    if check == "masked weights are 0":
         return bool((got[1][:, ~MASK] == 0).all())
+    assert check in ("no mask", "all-True mask", "small logits", "right values")
     return close(got, expected)
+
+
+def checks_of(assignment, item):
+    return CHECKS_OF_ITEMS.get(f"{assignment}.{item}", ("shape", "finite"))  # one is shown in no example
+
+
+@pytest.mark.parametrize(("assignment", "item"), REFERENCE)
+def test_right_code_passes_every_weak_check(assignment, item):
+    right = REFERENCE[assignment, item]
+    assert [check for check in checks_of(assignment, item) if not passes(check, item, right, right)] == []
 
 
 ONLY_IN_TORCH = [case for case in EVERY_VARIANT if not BANK[case[2]].variants]  # others: tested in NumPy
@@ -90,5 +100,28 @@ ONLY_IN_TORCH = [case for case in EVERY_VARIANT if not BANK[case[2]].variants]  
 @pytest.mark.parametrize(("assignment", "item", "slug"), ONLY_IN_TORCH)
 def test_a_variant_passes_the_weak_checks_that_the_bank_names(assignment, item, slug):
     wrong, right = variants(assignment, item)[slug], REFERENCE[assignment, item]
-    failed = [check for check in BANK[slug].passes if not passes(check, item, wrong, right)]
-    assert not failed
+    named = [check for check in BANK[slug].passes if check in checks_of(assignment, item)]
+    assert [check for check in named if not passes(check, item, wrong, right)] == []
+
+
+@pytest.mark.parametrize("slug", sorted({slug for _, _, slug in ONLY_IN_TORCH}))
+def test_what_the_bank_names_can_be_checked(slug):
+    places = [(assignment, item) for assignment, item, found in ONLY_IN_TORCH if found == slug]
+    assert set(BANK[slug].passes) <= {check for place in places for check in checks_of(*place)}
+
+
+@pytest.mark.parametrize(
+    ("steps", "right", "sizes"),
+    [
+        (batched_torch.MultiHeadInSteps, torch_attention.MultiHeadAttention, (6, 2)),
+        (batched_torch.CausalInSteps, torch_attention.CausalSelfAttention, (6, 2, 5)),
+        (transformer_block.BlockWithFormula, transformer.TransformerBlock, (6, 2, 10)),
+    ],
+)
+def test_a_layer_in_steps_is_right(steps, right, sizes):
+    layer, like = steps(*sizes), right(*sizes)
+    for parameter, own in zip(like.parameters(), layer.parameters(), strict=True):
+        parameter.data.normal_()
+        own.data.copy_(parameter)
+    x = inputs((3, 5, 6))[0]
+    assert torch.allclose(layer(x), like(x), atol=1e-5)
