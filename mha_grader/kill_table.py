@@ -122,6 +122,8 @@ def page(tables: Mapping[tuple[str, str], list[Row]]) -> str:
             lines.append(
                 "\n| mistake | keeps | fails | not run, since it rests on these |\n|---|---|---|---|"
             )
+        else:
+            lines.append("The bank has no wrong variants of it.")
         lines += [_line(row) for row in wrong]
         lines.append("")
     return "\n".join(lines)

@@ -65,10 +65,15 @@ def heat_map(
     """
     darkest = 1.0 if decimals is None else 2.5  # ink stands out from the grey of 1
     ax.imshow(weights, cmap="Greys", vmin=0, vmax=darkest, aspect="auto")
-    ax.grid(visible=False)
     ax.set_xticks(range(len(keys)), keys)
     ax.set_yticks(range(len(queries)), queries)
-    ax.tick_params(length=0)
+    ax.set_xticks(np.arange(len(keys) + 1) - 0.5, minor=True)
+    ax.set_yticks(np.arange(len(queries) + 1) - 0.5, minor=True)
+    ax.grid(visible=False)
+    ax.grid(
+        which="minor", color=MUTED, alpha=0.5, linewidth=0.5
+    )  # cells with little weight have an edge as well
+    ax.tick_params(which="both", length=0)
     ax.spines[:].set_visible(False)
     ax.set_xlabel("key")
     ax.set_ylabel("query")

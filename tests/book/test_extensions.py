@@ -1,9 +1,14 @@
 """What the book's own Sphinx extensions do."""
 
+import re
+
 from docutils import nodes
 from docutils.utils import new_document
 from nbformat.v4 import new_output
+from pygments import highlight
+from pygments.lexers import PythonLexer
 
+from book._ext.code_lines import LineFormatter
 from book._ext.line_breaks import break_names, keep_formulas_whole, keep_percents_whole
 from book._ext.whole_lines import join_streams
 
@@ -68,3 +73,10 @@ def test_a_name_in_a_table_breaks_where_its_words_end():
         "plain",
     ]
     assert shown == [*expected, "split_heads", (4 * "long_|names_|").removesuffix("|")]
+
+
+def test_each_line_of_code_tells_how_far_it_is_indented():
+    code = 'def f():\n    """Two\n      lines."""\n\n    return [  1]\n'
+    lines = highlight(code, PythonLexer(), LineFormatter()).split('<span class="line" style="--indent: ')[1:]
+    assert [line.split("ch")[0] for line in lines] == ["0", "4", "6", "0", "4"]
+    assert "".join(re.sub("<[^>]*>", "", line.partition('">')[2]) for line in lines).strip() == code.strip()
