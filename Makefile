@@ -85,6 +85,7 @@ soak: $(READY)  ## grade a thousand hand-ins while processes are killed at rando
 
 bench: exercises  ## the library and the grader against their peers, a few minutes; the book shows it
 	$(BIN)/python -m benchmarks.layers --results build/bench
+	$(BIN)/python -m benchmarks.operations --results build/bench
 	$(BIN)/python -m benchmarks.grader --results build/bench
 	$(BIN)/python -m benchmarks.scheduler --results build/bench
 

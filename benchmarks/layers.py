@@ -8,11 +8,8 @@ them, without a module around. Every contestant must give the floor's result bef
 """
 
 import argparse
-import ctypes
 import math
-import resource
 import statistics
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,15 +18,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
-from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.measure import RESULTS, interleaved, summary, write
 from mha_lib.fused import FusedAttention, KVCache
 from mha_lib.torch_attention import MultiHeadAttention, attention
-from mha_lib.torch_tracing import count_operations, peak_memory
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # of mallopt(3)
 
 
 @dataclass(frozen=True)
@@ -311,98 +305,6 @@ def decode(shape: Shape, dtype: torch.dtype, seconds: float) -> dict[str, Any]:
     }
 
 
-def launches(heads: tuple[int, ...] = (1, 2, 4, 8, 16), d_model: int = 256) -> list[dict[str, Any]]:
-    """How many operations the device is asked for: loop over heads, batched, fused."""
-    rows = []
-    for h in heads:
-        peers = Peers(Shape(4, 128, d_model, h), torch.float32, training=False)
-        ways = {
-            "loop over heads": peers.loop,
-            "batched": lambda p=peers: p.readable(p.x),
-            "fused": peers.ours,
-        }
-        counts = {name: count_launches(run) for name, run in ways.items()}
-        rows.append({"heads": h, **counts})
-    return rows
-
-
-def count_launches(run: Callable[[], Tensor]) -> int:
-    """Kernels that one call starts on the card; on a processor, operations that compute or copy."""
-    if DEVICE == "cpu":
-        return len(count_operations(run).names)
-    with torch.inference_mode():
-        run()
-        wait()
-        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as recorded:
-            run()
-            wait()
-    cuda = torch.autograd.DeviceType.CUDA
-    kernels = [event.name for event in recorded.events() if event.device_type == cuda]
-    return sum(not name.startswith(("Memcpy", "Memset")) for name in kernels)
-
-
-def peak(run: Callable[[], Tensor]) -> float:
-    """MiB that a call takes at its peak, besides what was there before it."""
-    with torch.inference_mode():
-        run()
-        if DEVICE == "cpu":
-            return peak_memory(run) / 2**20
-        before = torch.cuda.memory_allocated()
-        torch.cuda.reset_peak_memory_stats()
-        run()
-        return (torch.cuda.max_memory_allocated() - before) / 2**20
-
-
-def memory(sizes: tuple[int, ...]) -> list[dict[str, Any]]:
-    """The peak of one forward pass of one sequence, for several lengths."""
-    rows = []
-    for n in sizes:
-        peers = Peers(Shape(1, n, 512, 8), torch.float32, training=False)
-        ways = {
-            "fused": peers.ours,
-            "readable": lambda peers=peers: peers.readable(peers.x),
-            "loop over heads": peers.loop,
-        }
-        rows.append({"n": n, **{way: peak(run) for way, run in ways.items()}})
-        if DEVICE == "cpu":
-            rows[-1]["fresh"] = {way: fresh(run) for way, run in ways.items()}
-    return rows
-
-
-def fresh(run: Callable[[], Tensor]) -> float:
-    """MiB of memory that a call touches first of all, so that the system must find and clear it, page by page.
-
-    The median of some calls: what an earlier call gave back may be at hand or not.
-    """
-    taken = []
-    with torch.inference_mode():
-        run()
-        for _ in range(5):
-            before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-            run()
-            taken.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
-    return statistics.median(taken) * resource.getpagesize() / 2**20
-
-
-def kept_at_hand(seconds: float) -> dict[str, dict[str, float]]:
-    """Milliseconds of the plain layer and the loop, before and after the C library is told to keep all memory.
-
-    From then on it gives nothing back to the system, in this process: measure this last.
-    """
-    peers = Peers(Shape(8, 256, 512, 8), torch.float32, training=False)
-    ways = {"readable": lambda: peers.readable(peers.x), "loop over heads": peers.loop}
-    found = {}
-    with torch.inference_mode():
-        for when in ("as it is", "kept at hand"):
-            if when == "kept at hand":
-                libc = ctypes.CDLL(None)
-                libc.mallopt(M_MMAP_MAX, 0)
-                libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
-            taken = interleaved(ways, seconds, wait)
-            found[when] = {name: summary(times)["median_ms"] for name, times in taken.items()}
-    return found
-
-
 def cases(full: bool) -> Iterator[tuple[Shape, torch.dtype, bool, bool]]:
     """What is compared: shape, type, training or not, compiled or not."""
     shapes = FULL if full else QUICK
@@ -460,19 +362,11 @@ def main() -> None:
     ]
     mean, worst = geometric_mean(against), max(against)
     print(f"fused against nn.MultiheadAttention: geometric mean {mean:.3f}, worst {worst:.3f}")
-    counted, peaks = launches(), memory((1024, 2048, 4096))
-    print("\noperations started:", *counted, sep="\n  ")
-    print("\npeak memory in MiB:", *peaks, sep="\n  ")
     results = {
         "compared": compared,
         "fused_to_floor": {"geometric_mean": geometric_mean(ratios), "worst": max(ratios)},
         "fused_to_module": {"geometric_mean": geometric_mean(against), "worst": max(against)},
-        "launches": counted,
-        "peak_memory_mib": peaks,
     }
-    if DEVICE == "cpu" and sys.platform == "linux":
-        results["kept_at_hand"] = kept_at_hand(arguments.seconds)
-        print("\nmemory, milliseconds:", *results["kept_at_hand"].items(), sep="\n  ")
     print("\nwritten:", write(arguments.results, f"layers-{DEVICE}", results))
 
 

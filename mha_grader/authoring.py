@@ -258,7 +258,9 @@ def _make_cell(cell: Any, sources: Path) -> Any:
     if points is not None:
         nbgrader["points"] = points
     make = nbformat.v4.new_markdown_cell if cell.cell_type == "markdown" else nbformat.v4.new_code_cell
-    return make(text, id=grade_id, metadata={"nbgrader": nbgrader} | ({"tags": tags} if tags else {}))
+    return make(
+        text.strip("\n"), id=grade_id, metadata={"nbgrader": nbgrader} | ({"tags": tags} if tags else {})
+    )
 
 
 def _check_order(cells: list[Any]) -> None:

@@ -52,7 +52,12 @@ def use_course_style() -> None:
 
 
 def heat_map(
-    ax: Axes, weights: np.ndarray, queries: list[str], keys: list[str], decimals: int | None = 2
+    ax: Axes,
+    weights: np.ndarray,
+    queries: list[str],
+    keys: list[str],
+    decimals: int | None = 2,
+    least: float = 0.0,
 ) -> None:
     """Draw attention weights as a table of numbers on a grey ground, one row a query, one column a key.
 
@@ -62,6 +67,7 @@ def heat_map(
         queries: the n row labels.
         keys: the m column labels.
         decimals: how many decimals to write into the cells; None writes no numbers.
+        least: smaller weights are not written.
     """
     darkest = 1.0 if decimals is None else 2.5  # ink stands out from the grey of 1
     ax.imshow(weights, cmap="Greys", vmin=0, vmax=darkest, aspect="auto")
@@ -80,4 +86,6 @@ def heat_map(
     if decimals is None:
         return
     for (i, j), weight in np.ndenumerate(weights):
+        if weight < least:
+            continue
         ax.text(j, i, f"{weight:.{decimals}f}", ha="center", va="center")

@@ -391,8 +391,9 @@ print("two reshapes undo each other as well:         ", np.array_equal(wrong.res
 # each as wide as the layer. They are cut into heads, every head attends by itself, and the last projection
 # mixes what the heads have found:
 #
-# $$\operatorname{head}_i = \operatorname{softmax}\!\left(\frac{Q_i K_i^\top}{\sqrt{d_k}}\right) V_i, \qquad
-# \text{output} = \left[\operatorname{head}_0 \; \cdots \; \operatorname{head}_{h-1}\right] W_O.$$
+# $$\operatorname{head}_i = \operatorname{softmax}\!\left(\frac{Q_i K_i^\top}{\sqrt{d_k}}\right) V_i,$$
+#
+# $$\text{output} = \left[\operatorname{head}_0 \; \cdots \; \operatorname{head}_{h-1}\right] W_O.$$
 #
 # Note two things. $Q_i$ holds the head's columns of the *projection*, and each of these columns was computed
 # from *all* features of a token: the input is not cut. And the scores are divided by the root of the width of

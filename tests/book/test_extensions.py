@@ -10,6 +10,7 @@ from pygments.lexers import PythonLexer
 
 from book._ext.code_lines import LineFormatter
 from book._ext.line_breaks import break_names, keep_formulas_whole, keep_percents_whole
+from book._ext.symbols_in_text import set_symbols
 from book._ext.whole_lines import join_streams
 
 
@@ -80,3 +81,15 @@ def test_each_line_of_code_tells_how_far_it_is_indented():
     lines = highlight(code, PythonLexer(), LineFormatter()).split('<span class="line" style="--indent: ')[1:]
     assert [line.split("ch")[0] for line in lines] == ["0", "4", "6", "0", "4"]
     assert "".join(re.sub("<[^>]*>", "", line.partition('">')[2]) for line in lines).strip() == code.strip()
+
+
+def test_symbols_in_plain_text_get_an_index_and_code_is_left_alone():
+    document = new_document("page")
+    document += nodes.title(
+        "", "Why √d_k, not √d_model", nodes.Text(", with W_O and "), nodes.literal("", "d_k")
+    )
+    document += nodes.paragraph("", "num_kv_heads, grad_k")
+    set_symbols(document)
+    assert document.astext() == "Why √dk, not √dmodel, with WO and d_k\n\nnum_kv_heads, grad_k"
+    assert [index.astext() for index in document.findall(nodes.subscript)] == ["k", "model", "O"]
+    assert [letter.astext() for letter in document.findall(nodes.emphasis)] == ["d", "d", "W"]

@@ -53,6 +53,12 @@ def test_each_number_stands_in_its_cell_with_queries_down_and_keys_across(drawn)
     assert [label.get_text() for label in drawn.get_xticklabels()] == ["a", "b", "c"]
 
 
+def test_small_weights_can_be_left_out():
+    ax = Figure().subplots()
+    heat_map(ax, WEIGHTS, ["first", "second"], ["a", "b", "c"], least=0.25)
+    assert [text.get_text() for text in ax.texts] == ["0.25", "0.75", "1.00", "0.50"]
+
+
 def test_without_decimals_there_are_no_numbers():
     ax = Figure().subplots()
     heat_map(ax, WEIGHTS, ["first", "second"], ["a", "b", "c"], decimals=None)
