@@ -27,9 +27,11 @@ def test_where_feedback_points_to_there_is_the_section(book, family):
         assert f'<section class="pitfall" id="{anchor}">' in text
 
 
-def test_an_entry_shows_what_was_run_letter_by_letter(page, addresses):
+def test_an_entry_shows_what_was_run_letter_by_letter_also_when_it_is_copied(page, addresses):
     page.goto(f"{addresses['file']}/book/pitfalls_mask.html#causal-hides-self")
-    text = page.locator("#causal-hides-self").inner_text()
+    text = page.locator("#causal-hides-self").evaluate(
+        "section => { getSelection().selectAllChildren(section); return getSelection().toString(); }"
+    )
     assert "return np.arange(m) < np.arange(n)[:, None] + (m - n)" in text
     assert "causal_mask(3)" in text
     assert "[[False False False]\n [ True False False]\n [ True  True False]]" in text
