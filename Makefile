@@ -46,6 +46,7 @@ course: check-machine $(READY)  ## install, build the book, generate the exercis
 	@echo
 	@echo "The book:      $(CURDIR)/_build/html/index.html"
 	@echo "The feedback:  $(CURDIR)/build/examples/feedback/"
+	@echo "To grade:      . .venv/bin/activate, then mha-grade --help"
 
 book: $(READY)  ## build the book into _build/html, run only pages that changed; warnings are errors
 	$(BIN)/python -m book.build

@@ -5,7 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
+
+from book.build import PageCache
 
 ROOT = Path(__file__).parents[2]
 PAGE = """---
@@ -130,3 +133,14 @@ def test_a_book_with_a_failing_page_fails_again(root):
         status, said, ran = build(root)
         assert (status, ran) == (1, [])
         assert "cannot import name 'VALUE'" in said
+
+
+def test_no_result_is_dropped_to_make_room_for_another(tmp_path):
+    cache = PageCache(tmp_path)
+    cache.change_cache_limit(1)
+    for number in range(3):
+        page = tmp_path / f"{number}.ipynb"
+        cell = nbformat.v4.new_code_cell(f"print({number})", execution_count=1)
+        nbformat.write(nbformat.v4.new_notebook(cells=[cell]), page)
+        cache.cache_notebook_file(page, check_validity=False)
+    assert len(cache.list_cache_records()) == 3
