@@ -6,7 +6,6 @@ It builds in a copy of the repository, so that the book at hand stays as it is. 
 build and of all that it starts. The seconds of a page are those of its kernel, while others ran beside it.
 """
 
-import argparse
 import os
 import re
 import resource
@@ -20,7 +19,7 @@ from typing import Any
 
 from jupyter_cache import get_cache
 
-from benchmarks.measure import RESULTS, ROOT, write
+from benchmarks.measure import ROOT, command_line, write
 
 CHANGED = Path("book/one_head.md")
 
@@ -78,13 +77,7 @@ def measure(folder: Path) -> dict[str, Any]:
 
 def main() -> None:
     """Measure, print, store."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--results", type=Path, default=RESULTS, metavar="DIR", help="where the JSON file goes"
-    )
-    arguments = parser.parse_args()
+    arguments = command_line(__doc__).parse_args()
     with tempfile.TemporaryDirectory() as folder:
         results = measure(copy_of_the_repository(Path(folder)))
     for name, taken in results.items():

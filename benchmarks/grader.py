@@ -7,7 +7,6 @@ Seconds are those of the whole command, start-up included; processor seconds are
 what it did before: nothing else should run.
 """
 
-import argparse
 import contextlib
 import json
 import os
@@ -22,7 +21,7 @@ from typing import Any
 
 import psutil
 
-from benchmarks.measure import RESULTS, ROOT, write
+from benchmarks.measure import ROOT, command_line, write
 from mha_grader import authoring
 from mha_grader.assignment import Assignment, load
 
@@ -131,14 +130,9 @@ def measure(name: str, handins: int, plain_handins: int) -> dict[str, Any]:
 
 def main() -> None:
     """Measure, print, store."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_line(__doc__)
     parser.add_argument("--handins", type=int, default=5, help="for each assignment (default: 5)")
     parser.add_argument("--plain", type=int, help="for plain nbgrader, if fewer than those")
-    parser.add_argument(
-        "--results", type=Path, default=RESULTS, metavar="DIR", help="where the JSON file goes"
-    )
     arguments = parser.parse_args()
     plain = arguments.plain or arguments.handins
     measured = [measure(name, arguments.handins, plain) for name in ASSIGNMENTS]

@@ -7,19 +7,17 @@ The *floor* is what no layer of this kind can avoid: the same matrix products an
 them, without a module around. Every contestant must give the floor's result before it is measured.
 """
 
-import argparse
 import math
 import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from benchmarks.measure import RESULTS, interleaved, summary, write
+from benchmarks.measure import command_line, interleaved, summary, write
 from mha_lib.fused import FusedAttention, KVCache
 from mha_lib.torch_attention import MultiHeadAttention, attention
 
@@ -331,14 +329,9 @@ def geometric_mean(numbers: list[float]) -> float:
 
 def main() -> None:
     """Measure, print, store."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_line(__doc__)
     parser.add_argument("--full", action="store_true", help="all shapes")
     parser.add_argument("--seconds", type=float, default=2.0, help="for each comparison (default: 2)")
-    parser.add_argument(
-        "--results", type=Path, default=RESULTS, metavar="DIR", help="where the JSON file goes"
-    )
     arguments = parser.parse_args()
     compared = []
     for shape, dtype, training, compiled in cases(arguments.full):

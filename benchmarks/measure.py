@@ -1,5 +1,6 @@
 """How the benchmarks measure: contestants take turns, medians are compared, the machine is written down."""
 
+import argparse
 import json
 import os
 import platform
@@ -15,6 +16,17 @@ from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
 ROOT = Path(__file__).parent.parent
+
+
+def command_line(description: str | None) -> argparse.ArgumentParser:
+    """The parser that every benchmark starts from: its own description, and where the results go."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--results", type=Path, default=RESULTS, metavar="DIR", help="where the JSON file goes"
+    )
+    return parser
 
 
 def interleaved(

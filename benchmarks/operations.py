@@ -5,14 +5,12 @@
 Counts, and one timing: what a processor's memory costs that is new in every call.
 """
 
-import argparse
 import ctypes
 import multiprocessing
 import resource
 import statistics
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,7 +18,7 @@ from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.layers import DEVICE, Peers, Shape, wait
-from benchmarks.measure import RESULTS, interleaved, summary, write
+from benchmarks.measure import command_line, interleaved, summary, write
 from mha_lib.torch_tracing import count_operations, peak_memory
 
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # of mallopt(3)
@@ -120,13 +118,7 @@ def kept_at_hand(seconds: float) -> dict[str, dict[str, float]]:
 
 def main() -> None:
     """Measure, print, store."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--results", type=Path, default=RESULTS, metavar="DIR", help="where the JSON file goes"
-    )
-    arguments = parser.parse_args()
+    arguments = command_line(__doc__).parse_args()
     results: dict[str, Any] = {"launches": launches(), "memory_mib": memory((1024, 2048, 4096))}
     if DEVICE == "cpu" and sys.platform == "linux":
         with multiprocessing.get_context("spawn").Pool(1) as pool:

@@ -6,14 +6,12 @@ Sleeping tasks stand for grading, so more workers can be tried than there are co
 T tasks on W workers cannot take less than T · S / W seconds; what they take beyond that is the scheduler's.
 """
 
-import argparse
 import time
-from pathlib import Path
 from typing import Any
 
 from distributed import Client, LocalCluster
 
-from benchmarks.measure import RESULTS, write
+from benchmarks.measure import command_line, write
 from mha_grader.schedule import run_all
 
 SLEEP = {1: 0.01, 2: 0.02, 8: 0.08, 64: 0.64}  # workers: seconds of a task, so that each row sleeps 10 s
@@ -42,13 +40,8 @@ def measure(workers: int, tasks: int) -> dict[str, Any]:
 
 def main() -> None:
     """Measure, print, store."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_line(__doc__)
     parser.add_argument("--tasks", type=int, default=1000, help="(default: 1000)")
-    parser.add_argument(
-        "--results", type=Path, default=RESULTS, metavar="DIR", help="where the JSON file goes"
-    )
     arguments = parser.parse_args()
     measured = [measure(workers, arguments.tasks) for workers in SLEEP]
     print("written:", write(arguments.results, "scheduler", {"measured": measured}))

@@ -76,9 +76,8 @@ def heat_map(
     ax.set_xticks(np.arange(len(keys) + 1) - 0.5, minor=True)
     ax.set_yticks(np.arange(len(queries) + 1) - 0.5, minor=True)
     ax.grid(visible=False)
-    ax.grid(
-        which="minor", color=MUTED, alpha=0.5, linewidth=0.5
-    )  # cells with little weight have an edge as well
+    # Cells with little weight have an edge as well.
+    ax.grid(which="minor", color=MUTED, alpha=0.5, linewidth=0.5)
     ax.tick_params(which="both", length=0)
     ax.spines[:].set_visible(False)
     ax.set_xlabel("key")
