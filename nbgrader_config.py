@@ -21,4 +21,7 @@ c.Autograde.exporter_class = GradingExporter
 c.Autograde.sanitize_preprocessors = []
 c.Autograde.autograde_preprocessors = [SaveAutoGrades, AssignLatePenalties]
 c.GenerateFeedback.exporter_class = FeedbackExporter
+# Where students read the book: the address of the folder with its pages, such as
+# "https://example.org/attention/book/". Feedback and reports link there; "" for no links.
+c.FeedbackExporter.book_url = ""
 NbGraderAPI.get_submitted_timestamp = submitted_timestamp  # it has no setting for this

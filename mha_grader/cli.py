@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from mha_grader.fork_server import SandboxUnavailable
 from mha_grader.records import ItemRecord, PartRecord, SubmissionRecord, to_json
 from mha_grader.runner import clean
 from mha_grader.sandbox import probe
+from mha_lib import pitfalls
 
 SHOWN = 20  # names in one line
 
@@ -428,13 +429,27 @@ def _log(arguments: argparse.Namespace) -> int:
         for kind, lines in (("look at", item.flags), ("note", item.notes)):
             for line in lines:
                 print(f"  {kind}: {clean(line)}")
-        for part in item.parts:
-            slug = f" [{part.pitfall}]" if part.pitfall else ""
-            print(f"  {part.status:8} {part.points:g}/{part.max_points:g} {part.name}{slug}")
-    print("\nin the sandbox:")
+        for line in _part_lines(item):
+            print(f"  {line}")
+    print("\nin the sandbox:" if record.log else "\nin the sandbox: nothing to tell")
     for line in record.log:
         print(f"  {clean(line, 1000)}")
     return 0
+
+
+def _part_lines(item: ItemRecord) -> Iterator[str]:
+    """Every part with its status and points, and below it why it failed."""
+    repeated = feedback.repeats(item)
+    for part in item.parts:
+        beside = f" (with right {' and '.join(item.stood_in)})" if part.carried else ""
+        yield f"{part.status:8} {part.points:g}/{part.max_points:g} {part.name}{beside}"
+        if part.status in ("pass", "not-run"):
+            continue
+        yield f"{'':8} {clean(part.reason)}"
+        if part.pitfall and part.pitfall in pitfalls.BANK:
+            yield f"{'':8} recognised: {pitfalls.BANK[part.pitfall].title} ({part.pitfall})"
+        elif part.name not in repeated:
+            yield from (f"{'':8} {clean(line)}" for line in part.message.splitlines()[1:])
 
 
 # --- try --------------------------------------------------------------------------------------------------
@@ -507,7 +522,7 @@ def _part_json(part: PartRecord) -> dict[str, Any]:
 
 
 def _print_item(path: Path, record: ItemRecord) -> None:
-    console = Console(highlight=False)
+    console, repeated = Console(highlight=False), feedback.repeats(record)
     console.print(Text(f"{path}: {record.item}  {record.score:g} / {record.max_score:g}", style="bold"))
     for part in record.parts:
         style = {"pass": "green", "not-run": "dim"}.get(part.status, "red")
@@ -516,7 +531,9 @@ def _print_item(path: Path, record: ItemRecord) -> None:
             Text.assemble("  ", (f"{part.status:8}", style), f"{score:>8}  {part.name}"), soft_wrap=True
         )
         if part.status not in ("pass", "not-run"):
-            for line in (part.proves, *part.message.splitlines()):
+            first = repeated.get(part.name)
+            why = part.message.splitlines() if first is None else [f"for the same reason as “{first}” above"]
+            for line in (part.proves, *why):
                 console.print(Padding(Text(line), (0, 0, 0, 22)))
 
 

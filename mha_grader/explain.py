@@ -28,9 +28,18 @@ class Example:
     reference: Callable[..., Any]
 
 
-def explain(verdict: Verdict, slug: str | None, example: Example | None) -> PartRecord:
-    """The part's record, with a message that holds no hidden input."""
+def explain(verdict: Verdict, slug: str | None, example: Example | None, carried: bool = False) -> PartRecord:
+    """The part's record, with a message that holds no hidden input.
+
+    Args:
+        verdict: on the student's own code.
+        slug: the recognised mistake.
+        example: both sides of a public example.
+        carried: whether the part passed when right code stood in for earlier items.
+    """
     part = verdict.part
+    if carried:
+        return PartRecord(part.name, part.points, "pass", part.proves, carried=True)
     message = verdict.reason
     if slug is not None:
         pitfall = pitfalls.BANK[slug]
@@ -41,7 +50,9 @@ def explain(verdict: Verdict, slug: str | None, example: Example | None) -> Part
         message = f"{verdict.reason}.\n{difference(part.example, example)}"
     elif message:
         message = f"{message}."
-    return PartRecord(part.name, part.points, verdict.status, part.proves, slug, capital(message))
+    return PartRecord(
+        part.name, part.points, verdict.status, part.proves, slug, capital(message), verdict.reason
+    )
 
 
 def section_of(slug: str) -> tuple[str, str]:

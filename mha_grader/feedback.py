@@ -26,7 +26,7 @@ from mha_grader.assignment import Assignment, CourseError
 from mha_grader.course import Course
 from mha_grader.explain import section_of
 from mha_grader.gradebook import Entry
-from mha_grader.records import ItemRecord, SubmissionRecord
+from mha_grader.records import ItemRecord, PartRecord, SubmissionRecord
 from mha_lib import pitfalls
 
 STATUS = {
@@ -84,6 +84,32 @@ def mistakes(item: ItemRecord) -> list[str]:
     return list(dict.fromkeys(p.pitfall for p in item.parts if p.pitfall and p.pitfall in pitfalls.BANK))
 
 
+def place_of(slug: str, book: str) -> Markup:
+    """Where the book shows a mistake: a link if the book's address is known, else the page's name."""
+    title, address = section_of(slug)
+    if not book:
+        return Markup("<em>{}</em>, <code>{}</code>").format(title, address)
+    return Markup('<a href="{}/{}">{}</a>').format(book.rstrip("/"), address, title)
+
+
+def verdict_on(part: PartRecord) -> str:
+    """The part's status in words."""
+    return "passed with right code" if part.carried else STATUS[part.status]
+
+
+def twice(item: ItemRecord) -> str:
+    """Why an item was tested a second time; "" if it was not."""
+    if not item.stood_in:
+        return ""
+    names = [f"`{name}`" for name in item.stood_in]
+    several = len(names) > 1
+    listed = ", ".join(names[:-1]) + " and " + names[-1] if several else names[0]
+    return (
+        f"{listed} lost points above, so this item was tested twice: with your own and with right code "
+        f"for {'them' if several else 'it'}. A part counts if it passes with either."
+    )
+
+
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("mha_grader"),
@@ -94,7 +120,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {"plain": plain, "prose": prose, "points": "{:g}".format}
     environment.filters |= {"sentence": sentence, "repeats": repeats, "mistakes": mistakes}
-    environment.filters |= {"section_of": section_of}
+    environment.filters |= {"place_of": place_of, "verdict_on": verdict_on, "twice": twice}
     environment.globals |= {"STATUS": STATUS, "UNUSABLE": UNUSABLE, "BANK": pitfalls.BANK}
     return environment
 
@@ -107,7 +133,7 @@ def render(template: str, **names: Any) -> str:
     return _ENVIRONMENT.get_template(template).render(names)
 
 
-def page(assignment: Assignment, student: str, record: SubmissionRecord, entry: Entry) -> str:
+def page(assignment: Assignment, student: str, record: SubmissionRecord, entry: Entry, book: str = "") -> str:
     """The page of one student, as HTML.
 
     Args:
@@ -115,6 +141,7 @@ def page(assignment: Assignment, student: str, record: SubmissionRecord, entry: 
         student: the student's id.
         record: what grading found.
         entry: what people added; `Entry()` if nothing.
+        book: address of the folder with the book's pages; "" for no links.
     """
     style = render("feedback.css")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
@@ -127,6 +154,7 @@ def page(assignment: Assignment, student: str, record: SubmissionRecord, entry: 
         student=student,
         record=record,
         entry=entry,
+        book=book,
     )
 
 
@@ -162,7 +190,8 @@ def page_of(course: Course, assignment: str, student: str) -> str:
             f"the hand-in of {student!r} has not been graded: run `mha-grade grade {assignment}`"
         )
     entry = gradebook.read(course, assignment, student).get(student, Entry())
-    return page(assignments.load(course.root, assignment), student, record, entry)
+    book = gradebook.book_url(course)
+    return page(assignments.load(course.root, assignment), student, record, entry, book)
 
 
 def write(
@@ -176,11 +205,11 @@ def write(
     Returns:
         The pages' paths: feedback/<student>/<assignment>/<assignment>.html.
     """
-    paths = []
+    paths, book = [], gradebook.book_url(course)
     for student, record in records.items():
         folder = course.root / "feedback" / student / assignment.name
         folder.mkdir(parents=True, exist_ok=True)
-        text = page(assignment, student, record, entries.get(student, Entry()))
+        text = page(assignment, student, record, entries.get(student, Entry()), book)
         path = folder / f"{assignment.name}.html"
         path.write_text(text, encoding="utf-8", newline="\n")
         paths.append(path)

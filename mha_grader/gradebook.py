@@ -66,6 +66,21 @@ def _config(course: Course) -> Any:
     return PyFileConfigLoader("nbgrader_config.py", path=str(course.root)).load_config()
 
 
+def book_url(course: Course) -> str:
+    """Where the students of the course read the book, from nbgrader_config.py; "" if that does not say.
+
+    Raises:
+        CourseError: if it is no address of the web.
+    """
+    url = str(_config(course).FeedbackExporter.get("book_url", ""))
+    if url and not url.startswith(("https://", "http://")):
+        raise CourseError(
+            f"c.FeedbackExporter.book_url in nbgrader_config.py is {url!r}; it should be the address of the folder "
+            'with the book\'s pages, such as https://example.org/attention/book/, or "" for no links'
+        )
+    return url
+
+
 def check(db_url: str, assignment: Assignment) -> None:
     """See that the gradebook knows the assignment as it is now.
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,15 @@ def grade_student(
     return record
 
 
+def _words(source: str) -> set[str]:
+    """What may be a name in a text."""
+    return set(re.findall(r"[^\W\d]\w*", source))
+
+
+def _passed(verdicts: Iterable[Verdict]) -> set[str]:
+    return {verdict.part.name for verdict in verdicts if verdict.status == "pass"}
+
+
 def unusable_record(assignment: Assignment, unusable: rebuild.Unusable, data: bytes) -> SubmissionRecord:
     """The record of a hand-in in which nothing can be graded: every part is not run."""
     items = []
@@ -158,17 +168,28 @@ def grade_item(assignment: Assignment, settings: Settings, item: str, source: st
 
 
 class _Grader:
-    """Grades the items of one hand-in in the notebook's order."""
+    """Grades the items of one hand-in in the notebook's order.
+
+    An item may call earlier ones of the same notebook. Where one of those lost points, the item is tested a second
+    time, with right code in its place: what is wrong there costs its own points and not those of the items that
+    rest on it. The second time only says which parts pass and which known mistake there is, since in that process
+    the student's code can read a solution: no other word or number of it reaches the record.
+    """
 
     def __init__(self, assignment: Assignment, settings: Settings, old: SubmissionRecord | None = None):
         self.assignment, self.settings = assignment, settings
         self.old = {item.item: item for item in old.items} if old is not None and old.usable else {}
         self.helpers: list[policy.Helper] = []  # in cells that the student added
+        self.added: set[str] = set()  # the words in these cells
+        self.executed: list[tuple[str, str, float]] = []  # label, source ("" if it hung or crashed), seconds
+        self.lost: list[str] = []  # items that lost points with the student's own code
 
     def run(self, session: Session, rebuilt: rebuild.Rebuilt) -> list[ItemRecord]:
         failures: dict[str, CallError | None] = {}
         records: list[ItemRecord] = []
-        self.helpers = policy.helpers(source for cells in rebuilt.added.values() for source in cells)
+        added = [source for cells in rebuilt.added.values() for source in cells]
+        self.helpers, self.added = policy.helpers(added), set().union(*map(_words, added))
+        self.executed, self.lost = [], []
         for number, source in enumerate(rebuilt.added.get(None, [])):
             self._execute(session, f"added 0.{number}", source, self.settings.budget.added)
         for cell in self.assignment.cells:
@@ -186,41 +207,97 @@ class _Grader:
 
     def _execute(self, session: Session, label: str, source: str, seconds: float) -> CallError | None:
         try:
-            return session.execute(label, source, seconds)
+            failure = session.execute(label, source, seconds)
         except OutOfBudget:
-            return CallError("timeout")
+            failure = CallError("timeout")
+        survived = failure is None or failure.kind == "error"
+        self.executed.append((label, source if survived else "", seconds))
+        return failure
 
     def _tested(
         self, session: Session, cell: Cell, rebuilt: rebuild.Rebuilt, failures: dict[str, CallError | None]
     ) -> ItemRecord:
         assert cell.item is not None
-        old = self.old.get(cell.item)
-        if old is not None and old.tests == self.assignment.tests_digest(cell.item):
-            return old
-        notes = [*rebuilt.item_notes.get(cell.item, ()), *rebuilt.hints.get(cell.item, ())]
-        return self.item(session, cell.item, rebuilt.sources[cell.item], failures[cell.item], notes)
+        source = rebuilt.sources[cell.item]
+        words = self.added | _words(source)
+        earlier = [item for item in self.lost if item in words]
+        record = self.old.get(cell.item)
+        if (
+            record is None
+            or record.tests != self.assignment.tests_digest(cell.item)
+            or not (record.earned_alone or record.stood_in == tuple(earlier))
+        ):
+            notes = [*rebuilt.item_notes.get(cell.item, ()), *rebuilt.hints.get(cell.item, ())]
+            record = self.item(session, cell.item, source, failures[cell.item], notes, earlier)
+        if not record.earned_alone:
+            self.lost.append(cell.item)
+        return record
 
     def item(
-        self, session: Session, item: str, source: str, failure: CallError | None, notes: Sequence[str]
+        self,
+        session: Session,
+        item: str,
+        source: str,
+        failure: CallError | None,
+        notes: Sequence[str] = (),
+        earlier: Sequence[str] = (),
     ) -> ItemRecord:
-        """Run an item's hidden test on what the session has executed."""
+        """Run an item's hidden test on what the session has executed.
+
+        Args:
+            session: where the cells ran.
+            item: the item's name.
+            source: the student's cell.
+            failure: why that cell failed, if it did.
+            notes: for the student.
+            earlier: items that lost points and that this one may call.
+        """
+        verdicts, tested = self._judge(session, item, failure)
+        if _passed(verdicts) == {verdict.part.name for verdict in verdicts}:
+            earlier = ()
+        beside = self._judge_beside(session, item, earlier) if earlier else verdicts
+        carried = _passed(beside) - _passed(verdicts)
+        found = diagnosis.recognise(item, beside, pitfalls.variants(self.assignment.name, item))
+        reference = getattr(self.assignment.reference, item)
+        example = Example(item, tested, reference) if callable(reference) and tested is not None else None
+        records = tuple(
+            explain(verdict, found.get(verdict.part.name), example, verdict.part.name in carried)
+            for verdict in verdicts
+        )
+        flags, tests = policy.flags(item, source, self.helpers), self.assignment.tests_digest(item)
+        return ItemRecord(item, records, source, tuple(notes), flags, tests, tuple(earlier))
+
+    def _judge(self, session: Session, item: str, failure: CallError | None) -> tuple[list[Verdict], Any]:
+        """Verdicts on an item's parts, and what its name stood for: None if there was nothing to test."""
+        session.log.append(f"{item}: tested")
         session.start_item()
         hidden = self.assignment.cell("test", item).hidden
-        reference = getattr(self.assignment.reference, item)
         recorder = Recorder(session.perform)
-        tested, failure = self._bind(recorder, item, reference, failure)
+        tested, failure = self._bind(recorder, item, getattr(self.assignment.reference, item), failure)
         parts = load_parts(hidden, {item: tested}, self.assignment.reference)
         if failure is not None:
             verdicts = self._all_failed(parts, failure)
         else:
             verdicts = run_parts(parts, recorder, lambda part: self._seed(item, part.name))
-        found = diagnosis.recognise(item, verdicts, pitfalls.variants(self.assignment.name, item))
-        example = Example(item, tested, reference) if callable(reference) and failure is None else None
-        records = tuple(explain(verdict, found.get(verdict.part.name), example) for verdict in verdicts)
-        for verdict in verdicts:
-            session.log.append(f"{item} / {verdict.part.name}: {verdict.status} {verdict.reason}")
-        flags, tests = policy.flags(item, source, self.helpers), self.assignment.tests_digest(item)
-        return ItemRecord(item, records, source, tuple(notes), flags, tests)
+        return verdicts, tested if failure is None else None
+
+    def _judge_beside(self, session: Session, item: str, earlier: Sequence[str]) -> list[Verdict]:
+        """Verdicts on an item's parts in a process of its own, where right code stands in for earlier items."""
+        failure = None
+        session.log.append(f"{item}: tested again, with right {' and '.join(earlier)}")
+        session.pause()  # one hand-in takes the memory of one process
+        with self.settings.session(self.assignment) as second:
+            second.deadline = session.deadline
+            try:
+                for label, source, seconds in self.executed:
+                    failed = second.execute(label, source, seconds)
+                    failure = failed if label == item else failure
+                    if label in earlier:
+                        right = self.assignment.cell("solution", label).source
+                        second.execute(f"right {label}", right, self.settings.budget.cell)
+            except OutOfBudget:
+                failure = CallError("timeout")
+            return self._judge(second, item, failure)[0]
 
     def _seed(self, item: str, part: str) -> Any:
         return seed(self.settings.secret, f"{self.assignment.name} {self.assignment.version}", item, part)

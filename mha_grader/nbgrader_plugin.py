@@ -26,6 +26,7 @@ from nbgrader.converters import Autograde
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import parse_utc
+from traitlets import Unicode
 
 from mha_grader import assignment as assignments
 from mha_grader import feedback, gradebook, grading, rebuild
@@ -222,6 +223,10 @@ def _outputs(item: ItemRecord, max_points: float) -> list[Any]:
 
 class FeedbackExporter(Exporter):
     """Gives nbgrader our page where `nbgrader generate_feedback` would make one from the graded notebook."""
+
+    book_url = Unicode(help="Address of the folder with the book's pages, to which feedback links.").tag(
+        config=True
+    )
 
     def _file_extension_default(self) -> str:
         return ".html"

@@ -22,7 +22,9 @@ class PartRecord:
     status: Status
     proves: str = ""  # one sentence: what the part shows when it passes
     pitfall: str | None = None  # slug of the recognised misconception
-    message: str = ""  # for the student: holds no hidden input and no test source
+    message: str = ""  # for the student: the misconception or the reason, and what to do or a public example
+    reason: str = ""  # what the test found, in a few words
+    carried: bool = False  # it passed only with right code for earlier items, see `ItemRecord.stood_in`
 
     @property
     def points(self) -> float:
@@ -40,6 +42,9 @@ class ItemRecord:
     notes: tuple[str, ...] = ()  # for the student: e.g. which of two copies of a cell was graded
     flags: tuple[str, ...] = ()  # for the instructor: lines that a person should look at
     tests: str = ""  # digest of what it was tested with
+    stood_in: tuple[
+        str, ...
+    ] = ()  # earlier items that lost points; it was tested with right code for them as well
 
     @property
     def score(self) -> float:
@@ -50,6 +55,11 @@ class ItemRecord:
     def max_score(self) -> float:
         """The points that a right answer earns."""
         return sum(part.max_points for part in self.parts)
+
+    @property
+    def earned_alone(self) -> bool:
+        """Whether every part passed with the student's own code."""
+        return all(part.status == "pass" and not part.carried for part in self.parts)
 
     @property
     def status(self) -> Status:
@@ -108,13 +118,14 @@ def from_json(data: dict[str, Any]) -> SubmissionRecord:
         ItemRecord(
             item=item["item"],
             parts=tuple(
-                PartRecord(**{f.name: part[f.name] for f in dataclasses.fields(PartRecord)})
+                PartRecord(**{f.name: part[f.name] for f in dataclasses.fields(PartRecord) if f.name in part})
                 for part in item["parts"]
             ),
             source=item["source"],
             notes=tuple(item["notes"]),
             flags=tuple(item["flags"]),
             tests=item["tests"],
+            stood_in=tuple(item.get("stood_in", ())),
         )
         for item in data["items"]
     )

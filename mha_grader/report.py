@@ -20,7 +20,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from mha_grader import feedback, similar
+from mha_grader import feedback, gradebook, similar
 from mha_grader.assignment import Assignment
 from mha_grader.course import Course, hand_ins
 from mha_grader.records import ItemRecord, PartRecord, SubmissionRecord
@@ -50,7 +50,8 @@ def write(course: Course, assignment: Assignment, records: Records, *, pseudonym
     """
     waiting = [folder.parent.name for folder in hand_ins(course.submitted, assignment.name)]
     who = functools.partial(pseudonym, course.secret()) if pseudonyms else str
-    text = page(assignment, records, [student for student in waiting if student not in records], who)
+    without = [student for student in waiting if student not in records]
+    text = page(assignment, records, without, who, gradebook.book_url(course))
     path = course.root / "grades" / f"{assignment.name}-report.html"
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8", newline="\n")
@@ -62,6 +63,7 @@ def page(
     records: Records,
     without_record: Sequence[str] = (),
     who: Callable[[str], str] = str,
+    book: str = "",
 ) -> str:
     """The report as HTML.
 
@@ -70,6 +72,7 @@ def page(
         records: what grading found, by student; at least one.
         without_record: students who have handed in and have no record.
         who: what stands for a student's id; with anything but `str`, no line of a student's code is shown.
+        book: address of the folder with the book's pages; "" for no links.
     """
     usable = {student: record for student, record in records.items() if record.usable}
     style = feedback.render("feedback.css") + feedback.render("report.css")
@@ -97,6 +100,7 @@ def page(
         discrimination=discrimination(usable) if len(usable) >= ENOUGH else None,
         people=sorted((who(student), reasons) for student, reasons in people.items()),
         alike=alike,
+        book=book,
     )
 
 

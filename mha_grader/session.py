@@ -46,8 +46,8 @@ class Session:
         self._sandbox: Sandbox | None = None
         self._candidates = CandidateSandbox(limits)
         self._executed: list[tuple[str, str, float]] = []
-        self._deadline = time.monotonic() + budget.submission
-        self._item_deadline = self._deadline
+        self.deadline = time.monotonic() + budget.submission
+        self._item_deadline = self.deadline
 
     def __enter__(self) -> Session:
         return self
@@ -56,9 +56,13 @@ class Session:
         self._close()
         self._candidates.close()
 
+    def pause(self) -> None:
+        """End the process, so that its memory is free; the next request starts it afresh."""
+        self._close()
+
     def start_item(self) -> None:
         """From here on, calls are counted against a new item's budget."""
-        self._item_deadline = min(self._deadline, time.monotonic() + self.budget.item)
+        self._item_deadline = min(self.deadline, time.monotonic() + self.budget.item)
 
     def execute(self, label: str, source: str, seconds: float) -> CallError | None:
         """Execute one cell. Returns why it failed, or None.
@@ -68,7 +72,7 @@ class Session:
         """
         try:
             reply = self._ask(
-                min(seconds, self._deadline - time.monotonic()), op="exec", label=label, source=source
+                min(seconds, self.deadline - time.monotonic()), op="exec", label=label, source=source
             )
         except CallError as failure:
             self.log.append(f"cell {label}: {failure.kind}")
@@ -133,7 +137,7 @@ class Session:
         for label, source, seconds in executed:
             if self._sandbox is None:  # a cell that went well before brought this process down: leave it out
                 self._sandbox = Sandbox(self.layout, self.limits)
-            if time.monotonic() > self._deadline:
+            if time.monotonic() > self.deadline:
                 raise OutOfBudget
             self.execute(label, source, seconds)
 

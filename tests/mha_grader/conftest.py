@@ -36,7 +36,7 @@ def refuses_text(rng):
 
 QUADRUPLE_TESTS = '''
 ### BEGIN HIDDEN TESTS
-@part(points=1.5)
+@part(points=1.5, example="quadruple(np.ones((2, 5)))")
 def values(rng):
     """Every entry is four times what it was."""
     x = rng.normal(size=(2, 5))

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from mha_grader import cli, fork_server
+from mha_grader import cli, fork_server, gradebook
+from mha_grader.course import Course
 from mha_grader.records import STATUSES
+from tests.mha_grader import small_course
 
 COURSE = Path(__file__).parents[2]
 
@@ -109,3 +111,38 @@ def test_the_help_of_every_command_says_what_it_does(capsys):
         assert left.value.code == 0
         out = capsys.readouterr().out
         assert "for instance single_head" in out or "mha-grade grade single_head" in out
+
+
+# --- what an instructor reads of one hand-in, and where pages link to ---------------------------------------
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory):
+    """A course in which one hand-in with a wrong `double` has been graded."""
+    root = small_course.make(tmp_path_factory.mktemp("course") / "small")
+    small_course.hand_in(root, "ann", double="def double(x):\n    return x + 2\n")
+    assert cli.main(["--course", str(root), "grade", "small", "--quiet"]) == 0
+    return root
+
+
+def test_the_log_lists_every_part_once_with_its_reason_and_the_example(graded, capsys):
+    assert cli.main(["--course", str(graded), "log", "small", "ann"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("numbers") == 2  # a part of each item
+    assert "fail     0/0.1 numbers\n" in out
+    assert "at index [0] of the result: expected 2, got 3" in out
+    assert "pass     3/3 numbers\n" in out
+
+
+def test_feedback_and_report_link_to_the_book_where_its_address_is_set(graded, capsys):
+    config = graded / "nbgrader_config.py"
+    text = config.read_text()
+    try:
+        config.write_text(text + '\nc.FeedbackExporter.book_url = "https://a.b/book"\n')
+        assert gradebook.book_url(Course(graded)) == "https://a.b/book"
+        config.write_text(text + '\nc.FeedbackExporter.book_url = "a.b/book"\n')
+        assert cli.main(["--course", str(graded), "feedback", "small"]) == 1
+        assert "https://example.org/" in capsys.readouterr().err
+    finally:
+        config.write_text(text)
+    assert gradebook.book_url(Course(graded)) == ""

@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 import zipfile
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -94,6 +95,34 @@ def test_a_known_mistake_is_named_explained_and_placed_in_the_book(assignment):
     assert f"What to do. {SCALE.fix}" in text
     assert "The book runs it: Pitfalls: scale, pitfalls_scale.html#no-scale" in text
     assert "Where the book explains it: One head, section Scaled dot-product attention." in text
+
+
+def test_with_the_books_address_the_place_is_a_link(assignment):
+    page = Reader(
+        feedback.page(
+            assignment, "ann", record(part("scale", "fail", "", "no-scale")), Entry(), "https://a.b/book/"
+        )
+    )
+    links = [attributes["href"] for tag, attributes in page.elements if tag == "a"]
+    assert "https://a.b/book/pitfalls_scale.html#no-scale" in links
+    assert "The book runs it: Pitfalls: scale" in page.text
+
+
+def test_what_passed_with_right_code_for_an_earlier_item_says_so(assignment):
+    parts = (replace(part("values", "pass"), carried=True), part("mask", "fail", "Not right."))
+    one = record(*parts)
+    one = replace(one, items=(replace(one.items[0], stood_in=("softmax",)),))
+    text = read(assignment, one).text
+    assert "softmax lost points above, so this item was tested twice" in text
+    assert "with right code for it." in text
+    assert "values passed with right code, 2 / 2" in text
+    assert "mask not passed, 0 / 2" in text
+    two = replace(one, items=(replace(one.items[0], stood_in=("softmax", "mask", "scale")),))
+    assert "softmax, mask and scale lost points above" in read(assignment, two).text
+    for template in ("verdict.html.j2", "verdict.txt.j2"):
+        shown = feedback.render(template, item=one.items[0])
+        assert "passed with right code" in shown
+        assert "tested twice" in shown
 
 
 def test_a_mistake_is_explained_once_and_then_referred_to(assignment):

@@ -1,11 +1,13 @@
 """Hand-ins of the toy assignment, graded through the sandbox: scores come from what the code does, nothing else."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from mha_grader import grading
 from mha_grader.assignment import CourseError
+from mha_grader.records import from_json, to_json
 
 DOUBLE = "def double(x):\n    if isinstance(x, str):\n        raise TypeError(x)\n    return 2 * x\n"
 QUADRUPLE = "def quadruple(x):\n    return double(double(x))\n"
@@ -99,6 +101,92 @@ ENDLESS = """def double(x):
             while True: pass
         except BaseException: pass
 """
+
+
+# --- an item that calls an earlier one that is wrong ------------------------------------------------------
+
+WRONG_DOUBLE = {
+    "wrong": "def double(x):\n    return x + 2",
+    "wrong in one part": DOUBLE.replace("TypeError", "ValueError"),
+    "not written": "def double(x):\n    raise NotImplementedError()",
+    "does not parse": "def double(x)\n    return 2 * x",
+    "deletes itself": DOUBLE + "del double",
+    "endless": "def double(x):\n    while True: pass",
+    "an endless cell": DOUBLE + "while True: pass",
+    "ends the process": "import os\ndef double(x):\n    os._exit(0)",
+    "a cell that ends the process": DOUBLE + "import os\nos._exit(0)",
+}
+
+
+@pytest.mark.parametrize("double", WRONG_DOUBLE.values(), ids=WRONG_DOUBLE)
+def test_a_wrong_item_costs_nothing_where_it_is_called(toy, settings, double):
+    record = grade(toy, settings, double=double)
+    assert scores(record)["double"] < 4
+    assert scores(record)["quadruple"] == 1.5
+    assert scores(record)["answers"] == 1
+
+
+def test_what_passes_only_with_right_code_is_marked(toy, settings):
+    record = grade(toy, settings, double=WRONG_DOUBLE["wrong"])
+    carried = part(record, "quadruple", "values")
+    assert (carried.status, carried.carried, carried.message) == ("pass", True, "")
+    assert [item.stood_in for item in record.items] == [(), ("double",), ()]
+    assert [item.earned_alone for item in record.items] == [False, False, True]
+    assert from_json(to_json(record)) == record
+
+
+def test_a_helper_that_calls_the_wrong_item_is_followed(toy, settings):
+    extra = [("test_double", "def twice(x):\n    return double(x)")]
+    source = "def quadruple(x):\n    return twice(twice(x))"
+    assert scores(grade(toy, settings, extra, double="double = None", quadruple=source))["quadruple"] == 1.5
+
+
+def test_with_right_code_before_it_an_item_has_to_be_right_itself(toy, settings):
+    record = grade(
+        toy, settings, double=WRONG_DOUBLE["wrong"], quadruple="def quadruple(x): return double(x)"
+    )
+    assert scores(record) == {"double": 0, "quadruple": 0, "answers": 1}
+    failed = part(record, "quadruple", "values")
+    assert (failed.status, failed.carried) == ("fail", False)
+
+
+def test_an_item_that_names_no_wrong_one_is_tested_once(toy, settings):
+    record = grade(toy, settings, double="double = None", quadruple="quadruple = lambda x: 5 * x")
+    assert record.log.count("quadruple: tested") == 1
+    assert not [line for line in record.log if "again" in line]
+
+
+# In the second process the right `double` can be read. Whatever an item makes of that must not leave it.
+READS = {
+    "in an error's name": "raise type(found, (Exception,), {})()",
+    "in an error's text": "raise ValueError(found)",
+    "in a result": "return np.full(x.shape, 1000.0 + ord(found[1:2] or '0'))",
+    "in a result's kind": "return type(found, (), {})()",
+    "in what is printed": "print(found)\n    return found",
+}
+
+
+@pytest.mark.parametrize("way", READS.values(), ids=READS)
+def test_right_code_cannot_be_carried_out(toy, settings, way):
+    found = "'F' + (double.__doc__ or '').strip(' .').replace(' ', '_')"
+    quadruple = f"def quadruple(x):\n    found = {found}\n    {way}\n"
+    record = grade(toy, settings, double=WRONG_DOUBLE["wrong"], quadruple=quadruple)
+    assert record.items[1].stood_in == ("double",)
+    assert scores(record)["quadruple"] == 0
+    told = json.dumps(to_json(record)).replace(json.dumps(quadruple), "")
+    assert "Twice_x" not in told
+    assert "1084" not in told  # its first letter
+
+
+def test_an_item_is_graded_anew_when_new_tests_find_an_earlier_one_wrong(toy, settings):
+    double = DOUBLE.replace("2 * x", "x if np.shape(x) == (2, 5) else 2 * x")
+    data = hand_in(toy, **(RIGHT | {"double": double}))
+    before = grading.grade_submission(toy, settings, data)
+    assert scores(before) == {"double": 4, "quadruple": 0, "answers": 1}
+    cells = tuple(replace(cell, source=cell.source.replace("(3, 4)", "(2, 5)")) for cell in toy.cells)
+    after = grading.grade_submission(replace(toy, cells=cells, version="2"), settings, data, before)
+    assert scores(after) == {"double": 0, "quadruple": 1.5, "answers": 1}
+    assert "answers: tested" not in after.log  # its verdict was kept
 
 
 def test_an_endless_function_costs_its_item_only(toy, settings):

@@ -167,6 +167,8 @@ def test_a_mistake_counts_once_for_a_hand_in(assignment):
     assert f"{SCALE.title} 3 of 4 (75 %) {SCALE.reason}" in text
     where = "Pitfalls: scale, pitfalls_scale.html#no-scale; One head, section Scaled dot-product attention."
     assert f"In the book: {where}" in text
+    linked = report.page(assignment, {"ann": twice}, book="https://a.b/book/")
+    assert '<a href="https://a.b/book/pitfalls_scale.html#no-scale">Pitfalls: scale</a>' in linked
 
 
 def test_a_mistake_that_is_no_longer_in_the_bank_is_still_counted(assignment):
