@@ -141,7 +141,8 @@ def judge(check: Callable[..., Any], candidate: Callable[..., Any]) -> dict[str,
     try:
         returned = check(candidate)
     except Exception as error:
-        return {"accepted": False, "error": failure(error)["types"][:1]}
+        why = failure(error)
+        return {"accepted": False, "error": why.get("types", [])[:1], "text": why.get("text", "")[:200]}
     return {"accepted": True, "returned": returned is not None}
 
 

@@ -107,7 +107,7 @@ def _run(part: Part, rng: np.random.Generator) -> tuple[Status, str]:
         with np.errstate(all="ignore"):
             part.run(rng)
     except Mismatch as mismatch:
-        return "fail", str(mismatch)
+        return "fail", clean(str(mismatch), 600)
     except CallError as error:
         return describe_error(error)
     except OutOfBudget:
@@ -126,7 +126,7 @@ def describe_error(error: CallError, show_text: bool = False) -> tuple[Status, s
     if error.kind == "memory":
         return "memory", "your code used more memory than it may"
     if error.kind == "missing":
-        return "error", "the name is not defined after your cell has run"
+        return "error", "the name that was asked for is not defined after your cell has run"
     if error.kind == "died":
         return "error", "the process that ran your code ended"
     if "NotImplementedError" in error.type_names:

@@ -190,11 +190,14 @@ def checker_parts(check: Any, item: str, *, right: float, each: float) -> list[P
         specs = candidates.right(item) + candidates.wrong(item)
         for spec in rng.permutation(specs).tolist():
             judged[spec] = check.check(spec)
-        refused = [spec.split("/", 2)[2] for spec in candidates.right(item) if not judged[spec]["accepted"]]
+        refused = [spec for spec in candidates.right(item) if not judged[spec]["accepted"]]
+        if refused and all(_raised(verdict)[0] == "NotImplementedError" for verdict in judged.values()):
+            raise CallError("error", ["NotImplementedError"])
         if refused:
+            error, text = _raised(judged[refused[0]])
             raise Mismatch(
                 f"your check rejects {len(refused)} of {len(candidates.right(item))} right ways of writing it, for "
-                f"instance the one called “{refused[0]}”"
+                f"instance the one called “{refused[0].split('/', 2)[2]}”, with {error}{text and ': '}{text}"
             )
         if all(judged[spec]["accepted"] for spec in candidates.wrong(item)):
             raise Mismatch("your check accepts everything")
@@ -215,6 +218,13 @@ def checker_parts(check: Any, item: str, *, right: float, each: float) -> list[P
         proves = f"The mistake “{title}” ({slug}) is caught."
         parts.append(Part(f"catches {slug}", each, (parts[0].name,), None, proves, catches(spec)))
     return parts
+
+
+def _raised(verdict: dict[str, Any]) -> tuple[str, str]:
+    """The class and the text of the error with which a checker rejected; both may be anything that it chose."""
+    error, text = verdict.get("error"), verdict.get("text")
+    name = error[0] if isinstance(error, list) and error and isinstance(error[0], str) else "an error"
+    return name[:80], " ".join(text[:200].split()) if isinstance(text, str) else ""
 
 
 def expect(condition: bool, message: str) -> None:

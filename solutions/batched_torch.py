@@ -82,7 +82,7 @@ import torch
 from torch import nn
 
 # %% role="show" id="imports_for_checks"
-from checks import check_close, check_equal, check_unchanged, filled
+from checks import check_close, check_equal, check_unchanged, filled, loaded
 
 # %% [markdown] id="given_text"
 # From the assignment on multi-head attention you have this function; use it where you like.
@@ -112,8 +112,8 @@ from mha_lib.heads import head_dim
 # * `mask` is `None`, or a boolean tensor with a shape that broadcasts to `(..., n, m)`, for example `(n, m)` or
 #   `(batch, 1, n, m)`. Where it is `False`, the weight is 0, and the other weights of the query still sum to 1.
 # * A query for which the mask is `False` everywhere gets weights 0 and output 0.
-# * Scores are finite. Those of keys that a query may attend to can be as low as −20,000. In half precision no
-#   |q·k| is above 100.
+# * Scores are finite. Those of keys that a query may attend to can be as low as −20,000. A masked score is never
+#   more than 30 above the largest score that its query may attend to. In half precision no |q·k| is above 100.
 # * Returns two tensors, `(output, weights)`, of shape `(..., n, d_v)` and `(..., n, m)`, in the dtype of the
 #   arguments. In `float16` they may be off by 0.005, in `bfloat16` by 0.03.
 # * Gradients reach `Q`, `K` and `V`, and none of them is infinite or NaN, also if there are queries without
@@ -496,11 +496,10 @@ def inputs_unchanged(rng):
 from mha_lib.torch_attention import MultiHeadAttention
 
 # %% role="test" item="MultiHeadAttention"
-layer = MultiHeadAttention(d_model=4, num_heads=2)
 worked = {f"{name}.weight": torch.eye(4) for name in ("q_proj", "k_proj", "v_proj", "out_proj")}
 worked |= {f"{name}.bias": torch.zeros(4) for name in ("q_proj", "k_proj", "v_proj", "out_proj")}
 worked |= {"q_proj.weight": torch.zeros(4, 4), "q_proj.bias": torch.tensor([2.0, 0.0, 0.0, 2.0]).sqrt()}
-layer.load_state_dict(worked, strict=False)
+layer = loaded(MultiHeadAttention(d_model=4, num_heads=2), worked)
 x = torch.tensor([[[1.0, 4.0, 8.0, 1.0], [3.0, 8.0, 0.0, 1.0]]])  # (batch, n, d_model) = (1, 2, 4)
 x[..., [0, 3]] = x[..., [0, 3]].log()
 check_close(
@@ -844,15 +843,14 @@ for heads in (1, 4, 16, 64):
 from mha_lib.torch_attention import CausalSelfAttention
 
 # %% role="test" item="CausalSelfAttention"
-layer = CausalSelfAttention(d_model=1, num_heads=1, max_len=4)
-layer.load_state_dict(
+layer = loaded(
+    CausalSelfAttention(d_model=1, num_heads=1, max_len=4),
     {
         "qkv_proj.weight": torch.tensor([[0.0], [0.0], [1.0]]),
         "qkv_proj.bias": torch.tensor([1.0, 0.0, 0.0]),
         "out_proj.weight": torch.ones(1, 1),
         "out_proj.bias": torch.zeros(1),
     },
-    strict=False,
 )
 x = torch.tensor([[[2.0], [4.0], [9.0]]])  # (batch, n, d_model) = (1, 3, 1)
 check_close(

@@ -126,6 +126,30 @@ def filled(module):
     return module
 
 
+def loaded(module, values):
+    """Put these numbers into a module's weights and biases, by their names, and return the module.
+
+    Args:
+        module: your module.
+        values: a dict from names such as `q_proj.weight` to tensors. Other names in the module are left alone.
+
+    Raises:
+        AssertionError: if the module lacks one of the names, or has another shape there.
+    """
+    __tracebackhide__ = True
+    own = module.state_dict()
+    missing = [name for name in values if name not in own]
+    if missing:
+        has = ", ".join(own) or "none"
+        raise AssertionError(f"the module has no {', '.join(missing)}\n  it has: {has}")
+    for name, value in values.items():
+        if own[name].shape != value.shape:
+            wanted, found = tuple(value.shape), tuple(own[name].shape)
+            raise AssertionError(f"{name} should have shape {wanted}, but it has shape {found}")
+    module.load_state_dict(values, strict=False)
+    return module
+
+
 def check_answers(answers, kinds):
     """Print which answers there are and whether each is of the right kind. It does not know the right ones.
 

@@ -461,8 +461,8 @@ for i in range(5):
         layer.forward(tokens[:, i : i + 1]),
         means[:, i : i + 1],
         mistakes={
-            "nothing is remembered, or the token sees only the first key": tokens[:, i : i + 1],
-            "the token sees only the first key": tokens[:, :1],
+            "nothing is remembered": tokens[:, i : i + 1],
+            "the token sees only the first key": tokens[:, :1] if i else np.nan * tokens[:, :1],
             "only the chunk before is remembered": tokens[:, max(i - 1, 0) : i + 1].mean(
                 axis=1, keepdims=True
             ),
@@ -491,6 +491,10 @@ check_close(
         "the scores were not divided by √d_k": [[[0.0, 0.0, 0.0, 4.0], [0.0, 0.0, 0.0, 4.4]]],
         "W_O has no effect": [[[4.0, 0.0, 0.0, 0.0], [5.0, 0.0, 0.0, 0.0]]],
     },
+)
+layer = CachedAttention(zero, zero, one, one, num_heads=2)
+check_close(
+    "two sequences", layer.forward(np.concatenate([tokens, -tokens])), np.concatenate([means, -means])
 )
 two = [CachedAttention(zero, zero, one, one, num_heads=1) for _ in range(2)]
 two[0].forward(tokens)
@@ -571,6 +575,8 @@ def chunks(rng):
     X, weights = decided(rng, n=11)
     expect_outputs(CachedAttention(*weights), X, weights, *rng.permutation([2, 3, 4]), 2)
     expect_outputs(CachedAttention(*weights), X, weights, 1, 5, *rng.permutation([1, 4]))
+    X, weights = decided(rng, n=130)
+    expect_outputs(CachedAttention(*weights), X, weights, 100, 1, 29)
 
 
 @part(
@@ -614,6 +620,8 @@ def reset(rng):
     layer = CachedAttention(*weights)
     layer.forward(X)
     layer.reset()
+    X, _ = decided(rng, batch=1, n=5)
+    expect_last(layer, X, weights)  # it resets as well
     X, _ = decided(rng, batch=2, n=5)
     expect_last(layer, X, weights)
 
@@ -734,6 +742,16 @@ check_close(
             [[0.0, 0.0, 2.37, 3.37]] * 2
         ],
         "the scores were not divided by √d_k": [[[0.0, 0.0, 2.651, 3.651]] * 2],
+    },
+)
+check_close(
+    "three such heads, which together are wider than the model",
+    pruned_attention(X, *(np.tile(W, 3) for W in (W_Q, W_K, W_V)), np.tile(W_O / 3.0, (3, 1)), 3),
+    [[[0.0, 0.0, 2.5, 3.5], [0.0, 0.0, 2.5, 3.5]]],
+    mistakes={
+        "the scores were divided by the root of what all heads together are wide": [
+            [[0.0, 0.0, 2.3069, 3.3069]] * 2
+        ],
     },
 )
 check_close(

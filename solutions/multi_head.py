@@ -48,8 +48,8 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # **How to work.** `checks.py` must lie in the folder of this notebook, as it does in the kit. Each item has a
 # cell to write in: put your code in place of the lines `# YOUR CODE HERE` and `raise NotImplementedError()`,
 # keep the name and the parameters, and run the check in the cell below it. The check prints `ok`, or what was
-# expected and what came. If you cannot do an item, go on: you may use your earlier items in later ones, but
-# you need none of them. You may add cells of your own.
+# expected and what came. If you cannot do an item, go on: you may use your earlier items in later ones, but you
+# need none of them, and one that is wrong costs its own points only. You may add cells of your own.
 #
 # **How it is graded.** By more tests than you see here: other sizes, other numbers, more of each contract.
 # Every item is tested in parts, and each part that passes earns its points. Any code that keeps the contract
@@ -324,6 +324,11 @@ check_close(
         "the heads were added up; they should lie side by side": [[[22, 24], [42, 44], [62, 64]]],
     },
 )
+check_close(
+    "two sequences, three heads of width 1",
+    combine_heads(np.array([[[[1.0], [2.0]], [[3.0], [4.0]], [[5.0], [6.0]]], np.ones((3, 2, 1))])),
+    [[[1, 3, 5], [2, 4, 6]], [[1, 1, 1], [1, 1, 1]]],
+)
 check_unchanged("combine_heads leaves its argument alone", combine_heads, x)
 ### BEGIN HIDDEN TESTS
 
@@ -408,7 +413,7 @@ print("two reshapes undo each other as well:         ", np.array_equal(wrong.res
 # * `mask`: `None`, or boolean, `(n, n)` for all sequences and heads alike, or `(batch, 1, n, n)`, one for each
 #   sequence and all its heads. Every query has at least one key that it may attend to.
 # * Scores are finite. They can be in the thousands, and those of keys that a query may attend to can be as
-#   low as −20,000.
+#   low as −20,000. A masked score is never more than 30 above the largest score that its query may attend to.
 # * Returns the output `(batch, n, d_model)` alone, without the weights.
 #
 # **Worked example.** Two tokens, four features, two heads. Head 0 has queries and keys of zeros, so all its
@@ -824,6 +829,7 @@ def all_together(rng):
     "Any tokens, any weights, any number of heads."
     expect_output(*random_layer(rng, batch=2, n=5, num_heads=3, d_k=8))
     expect_output(*random_layer(rng, batch=3, n=4, num_heads=2, d_k=7))
+    expect_output(*random_layer(rng, batch=1, n=130, num_heads=2, d_k=5))
 
 
 @part(points=1, needs="past_only")
@@ -920,6 +926,21 @@ check_close(
     "every token of the memory twice changes nothing",
     cross_attention(X, longer, W_Q, W_K, W_V, W_O, 2),
     [[[6, 9, 9, 3], [6, 9, 9, 3]]],
+)
+first, third = np.zeros((4, 4)), np.zeros((4, 4))
+first[0, 0], third[2, 0] = 1.0, 1.0
+check_close(
+    "a head of width 2 with scores √2·log(3) and 0, which become log(3) and 0",
+    cross_attention(
+        np.array([[[np.sqrt(2.0), 0.0, 0.0, 0.0]]]),
+        np.array([[[np.log(3.0), 0.0, 4.0, 0.0], [0.0, 0.0, 8.0, 0.0]]]),
+        *(first, first, third, np.eye(4), 2),
+    ),
+    [[[5.0, 0.0, 0.0, 0.0]]],
+    mistakes={
+        "the scores were not divided by √d_k": [[[4.6982, 0.0, 0.0, 0.0]]],
+        "the scores were divided by the root of d_model, not of d_k": [[[5.26, 0.0, 0.0, 0.0]]],
+    },
 )
 check_unchanged(
     "cross_attention leaves its arguments alone",

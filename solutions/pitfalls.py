@@ -34,8 +34,9 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # **How to work.** `checks.py` must lie in the folder of this notebook, as it does in the kit. Each item has a
 # cell to write in: put your code in place of the lines `# YOUR CODE HERE` and `raise NotImplementedError()`,
-# keep the name and the parameters, and run the check in the cell below it. No item needs your code of another
-# one, but you may use it. You may add cells of your own.
+# keep the name and the parameters, and run the check in the cell below it: `ok` stands before what is as it
+# should be, `no` before what is not. No item needs your code of another one. You may use it all the same: if it
+# is wrong, it costs its own points only. You may add cells of your own.
 #
 # **How it is graded.** What you mend is tested like the function itself in the assignments before. Your checks
 # are handed functions that they can call and not look into: right ones, in many styles, which they must accept,
@@ -265,6 +266,11 @@ x = np.array(
     [[[[0.0, 1.0], [10.0, 11.0]], [[2.0, 3.0], [12.0, 13.0]]]]
 )  # (batch, heads, n, d_k) = (1, 2, 2, 2)
 check_close(
+    "two sequences, three heads of width 1, merged",
+    repaired_merge(np.array([[[[1.0], [2.0]], [[3.0], [4.0]], [[5.0], [6.0]]], np.ones((3, 2, 1))])),
+    [[[1.0, 3.0, 5.0], [2.0, 4.0, 6.0]], [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]],
+)
+check_close(
     "two heads of two tokens, merged",
     repaired_merge(x),
     [[[0.0, 1.0, 2.0, 3.0], [10.0, 11.0, 12.0, 13.0]]],
@@ -445,12 +451,16 @@ for letter in "abcdefgh":
 ### BEGIN HIDDEN TESTS
 
 
+from mha_lib.pitfalls import BANK
+
+
 def expect_case(case):
     letter = case[-1]
     expect(isinstance(diagnosis, dict), "diagnosis should be a dict")
     answer = diagnosis.get(letter)
     expect(isinstance(answer, str), f"diagnosis[{letter!r}] should be one of the names, in quotation marks")
     slug = answer.strip().lower().replace("_", "-")
+    expect(slug in BANK, f"diagnosis[{letter!r}] is not one of the names")
     expect(slug == reference.diagnosis[letter], f"case {letter} has another mistake")
 
 
@@ -486,12 +496,12 @@ parts = part_for_each(
 # * If it is right, return `None`. If it is wrong, raise an error: any exception rejects it, and an `assert` is
 #   fine. A returned `False` does *not* reject it.
 # * Accept every right way of writing it: loops, another order of operations, single precision inside. So compare
-#   with a tolerance of 1e-5, and of 1e-2 where scores are in the thousands; do not compare dtypes; the pair may be
-#   a tuple or a list.
+#   with a tolerance of 1e-5 where no score is above 10 in size, as with normal random numbers, and of 1e-2 where
+#   scores are larger; do not compare dtypes; the pair may be a tuple or a list.
 # * Call it only with what its contract allows. For scores that means: they are finite, every query keeps at least
-#   one key, and no masked score exceeds the largest kept score of its row by more than 30. Kept scores may be as
-#   low as −20,000, for a whole row. A mask is `(n, m)`, or `(batch, 1, n, m)` for each sequence; padding is
-#   `(batch, 1, 1, m)`.
+#   one key, and no masked score exceeds the largest kept score of its row by more than 30. Kept scores may be in
+#   the thousands, and as low as −20,000 for a whole row. A mask is `(n, m)`, or `(batch, 1, n, m)` for each
+#   sequence; padding is `(batch, 1, 1, m)`.
 #
 # **Worked example.** This check accepts what is right, and catches a wrong shape and nothing else:
 #
@@ -591,7 +601,8 @@ parts = checker_parts(check_split_heads, "multi_head.split_heads", right=1, each
 #   `(batch, n, d_model)`, the four weights are `(d_model, d_model)` and used as `X @ W`, head i owns the columns
 #   `i*d_k … (i+1)*d_k - 1` of the projections, the heads are laid side by side and multiplied by `W_O`. It returns
 #   the output `(batch, n, d_model)` alone.
-# * The mask is boolean, `(n, n)` or `(batch, 1, n, n)`, `True` = may attend; every query has at least one key.
+# * The mask is boolean, `(n, n)` or `(batch, 1, n, n)` and no other shape, `True` = may attend; every query has at
+#   least one key.
 # * If it is right, return `None`; if it is wrong, raise an error. Accept every right way of writing it: what
 #   item 7 says of tolerances, of dtypes and of the scores holds here as well, in every head.
 # * Call it only with what its contract allows; `num_heads` divides d_model.
@@ -614,6 +625,20 @@ judge(
     lambda X, W_Q, W_K, W_V, W_O, num_heads, mask=None: X,
     right=False,
 )
+
+
+def one_head_at_a_time(X, W_Q, W_K, W_V, W_O, num_heads, mask=None):
+    # It is right, if your repaired_scale is.
+    output, d_k = 0.0, X.shape[-1] // num_heads
+    for i in range(num_heads):
+        own = slice(i * d_k, (i + 1) * d_k)
+        seen = mask if mask is None or mask.ndim == 2 else mask[:, 0]
+        head, _ = repaired_scale(X @ W_Q[:, own], X @ W_K[:, own], X @ W_V[:, own], seen)
+        output = output + head @ W_O[own]
+    return output
+
+
+judge(check_multi_head_attention, "one head at a time", one_head_at_a_time, right=True)
 judge(check_multi_head_attention, "case_g", case_g, right=False)
 judge(check_multi_head_attention, "case_h", case_h, right=False)
 ### BEGIN HIDDEN TESTS

@@ -41,12 +41,12 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # Together {points} points.
 #
-# **How to work.** `checks.py`, `minilm.py` and `minilm_sample.npz` must lie in the folder of this notebook,
-# as they do in the kit. Put your code in place of the lines `# YOUR CODE HERE` and
-# `raise NotImplementedError()`, keep the names and the parameters, and run the check below. It prints `ok`,
-# or what was expected and what came. If you cannot do an item, go on: no item needs your code of another one,
-# but you may use it. The cells that look into the model use your code, and so do most of the questions at the
-# end. You may add cells of your own.
+# **How to work.** `checks.py`, `minilm.py` and `minilm_sample.npz` must lie in the folder of this notebook, as
+# they do in the kit. Put your code in place of the lines `# YOUR CODE HERE` and `raise NotImplementedError()`,
+# keep the names and the parameters, and run the check below. It prints `ok`, or what was expected and what
+# came. If you cannot do an item, go on: no item needs your code of another one. You may use it all the same: if
+# it is wrong, it costs its own points only. The cells that look into the model use your code, and so do most of
+# the questions at the end. You may add cells of your own.
 #
 # **How it is graded.** By more tests than you see here, with small random weights: other sizes, other numbers,
 # more of each contract. Every item is tested in parts, and each part that passes earns its points. Any code
@@ -748,6 +748,17 @@ check_close(
         "they were summed, not averaged": [20.0, 8.0],
     },
 )
+zero3 = {"weight": np.zeros((6, 6)), "bias": np.zeros(6)}
+one3 = {"weight": np.eye(6), "bias": np.zeros(6)}
+check_close(
+    "importance of three heads",
+    head_importance(
+        np.array([[[2.0, 4.0, 1.0, 2.0, 8.0, 6.0], [4.0, 4.0, -1.0, 2.0, 8.0, 6.0]]]),
+        {"query": zero3, "key": zero3, "value": one3, "dense": one3},
+        3,
+    ),
+    [5.0, 2.0, 10.0],
+)
 biased = {**weights, "dense": {"weight": 2.0 * np.eye(4), "bias": np.array([0.0, 0.0, 7.0, 7.0])}}
 check_close(
     "with a dense that doubles, and a bias",
@@ -863,7 +874,8 @@ if model:
 # 1. `previous_layer` and `previous_head`: in which layer, and which head there, has the largest mean score over
 #    the texts for offset −1? (Two answers.)
 # 2. `next_layer` and `next_head`: the same for offset 1. (Two answers.)
-# 3. `next_score`: and what is that largest mean score for offset 1? (Two decimals are enough.)
+# 3. `next_score`: and what is that largest mean score for offset 1? (Two decimals are enough. The book's number
+#    is another one, since its texts are others.)
 # 4. `their_students`: in text 2, head 0-2 gives "their" → "students" the weight 1.00. What does this show?
 #     * `"a"`: the head has found out whom "their" means
 #     * `"b"`: nothing about meaning: the head looks at the token before, and there stands "students"

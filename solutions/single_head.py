@@ -50,8 +50,8 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # **How to work.** `checks.py` must lie in the folder of this notebook, as it does in the kit. Each item has a
 # cell to write in: put your code in place of the lines `# YOUR CODE HERE` and `raise NotImplementedError()`,
 # keep the name and the parameters, and run the check in the cell below it. The check prints `ok`, or what was
-# expected and what came. If you cannot do an item, go on: no item needs your code of another one, but you may
-# use it. You may add cells of your own.
+# expected and what came. If you cannot do an item, go on: no item needs your code of another one. You may use
+# it all the same: if it is wrong, it costs its own points only. You may add cells of your own.
 #
 # **How it is graded.** By more tests than you see here: other sizes, other numbers, more of each contract.
 # Every item is tested in parts, and each part that passes earns its points. Any code that keeps the contract
@@ -218,7 +218,8 @@ def input_unchanged(rng):
 # * `mask` is `None`, or boolean with a shape that broadcasts to `(..., n, m)`, for example `(n, m)` for all
 #   sequences alike or `(batch, 1, n, m)`. Where it is `False`, the weight is 0, and the other weights of the
 #   query still sum to 1. Every query has at least one key that it may attend to.
-# * Scores are finite. Those of keys that a query may attend to can be as low as −20,000.
+# * Scores are finite. Those of keys that a query may attend to can be as low as −20,000. A masked score is never
+#   more than 30 above the largest score that its query may attend to.
 # * Returns two arrays, `(output, weights)`: `(..., n, d_v)` and `(..., n, m)`.
 #
 # **Worked example.** Two queries, three keys, `d_k` = 4, so the scores are divided by 2. The keys hold
@@ -580,7 +581,7 @@ def expect_mask(*sizes):
 @part(points=2, example="causal_mask(4)")
 def as_many_keys_as_queries(rng):
     "With n = m, query i may attend to keys 0 to i."
-    for n in (1, 5, int(rng.integers(6, 12))):
+    for n in (1, 5, int(rng.integers(6, 12)), 130):
         expect_mask(n)
 
 
@@ -787,7 +788,7 @@ def expect_mask(n, *keep, batch=3, heads=2):
 @part(points=1, example="decoder_mask(3)")
 def all_tokens_real(rng):
     "Without keep, it is the causal mask."
-    for n in (1, int(rng.integers(4, 9))):
+    for n in (1, int(rng.integers(4, 9)), 130):
         expect_mask(n)
 
 

@@ -66,7 +66,7 @@ from torch import nn
 
 # %% role="show" id="imports_for_checks"
 import matplotlib.pyplot as plt
-from checks import check_answers, check_close, check_unchanged, filled
+from checks import check_answers, check_close, check_unchanged, filled, loaded
 
 # %% [markdown] id="given_text"
 # From the assignments before this one you have the attention layer. Run the cell; you need not read it again.
@@ -111,9 +111,9 @@ from mha_lib.torch_attention import MultiHeadAttention, attention
 from mha_lib.transformer import FeedForward
 
 # %% role="test" item="FeedForward"
-layer = FeedForward(d_model=1, d_ff=1)
 ones = {"up.weight": torch.ones(1, 1), "down.weight": torch.ones(1, 1)}
-layer.load_state_dict(ones | {"up.bias": torch.zeros(1), "down.bias": torch.zeros(1)}, strict=False)
+ones |= {"up.bias": torch.zeros(1), "down.bias": torch.zeros(1)}
+layer = loaded(FeedForward(d_model=1, d_ff=1), ones)
 x = torch.tensor([[[-1.0], [0.0], [1.0], [10.0]]])  # (batch, n, d_model) = (1, 4, 1)
 check_close(
     "output of the worked example",
@@ -223,8 +223,7 @@ def input_unchanged(rng):
 # the GELU falls below 0 for negative numbers before it comes back.
 
 # %% role="show" id="plot_gelu"
-curve = FeedForward(1, 1)
-curve.load_state_dict(ones | {"up.bias": torch.zeros(1), "down.bias": torch.zeros(1)}, strict=False)
+curve = loaded(FeedForward(1, 1), ones)
 at = torch.linspace(-4, 4, 161)
 figure, axes = plt.subplots(figsize=(5, 3.2))
 axes.plot(at, curve(at[None, :, None]).detach()[0, :, 0], label="GELU: your layer")
@@ -285,8 +284,7 @@ x = torch.tensor([[[2.0, 4.0]]])  # (batch, n, d_model) = (1, 1, 2)
 nothing = {f"{name}.weight": torch.zeros(2, 2) for name in ("attention.out_proj", "feed_forward.down")}
 nothing |= {f"{name}.bias": torch.zeros(2) for name in ("attention.out_proj", "feed_forward.down")}
 for norm_first, expected in ((True, [[[2.0, 4.0]]]), (False, [[[-1.0, 1.0]]])):
-    block = TransformerBlock(2, 1, 2, norm_first=norm_first)
-    block.load_state_dict(nothing, strict=False)
+    block = loaded(TransformerBlock(2, 1, 2, norm_first=norm_first), nothing)
     check_close(
         f"a block that adds nothing, norm_first={norm_first}",
         block(x),

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mha_grader import candidates
+from mha_grader import candidates, runner
 from mha_grader.runner import load_parts, run_parts
 from mha_grader.session import Session
 from mha_grader.tested import Recorder, local
@@ -99,6 +99,16 @@ def test_a_checker_that_refuses_what_is_right_earns_nothing(judge):
     found = judge(REFUSES_ALL)
     assert caught(found) == set()
     assert "rejects" in found["accepts what is right"].reason
+
+
+def test_what_a_checker_raises_on_right_code_is_told(judge):
+    found = judge("def check(candidate):\n    assert candidate(2, 3).dtype == float, 'no\\x1b[31m\\n floats'")
+    assert "with AssertionError: no floats" in found["accepts what is right"].reason
+
+
+def test_a_checker_that_is_not_written_is_told_so(judge):
+    found = judge("def check(candidate):\n    raise NotImplementedError()")
+    assert found["accepts what is right"].reason == runner.NOT_WRITTEN
 
 
 @pytest.mark.parametrize(
