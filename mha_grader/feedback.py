@@ -98,15 +98,14 @@ def verdict_on(part: PartRecord) -> str:
 
 
 def twice(item: ItemRecord) -> str:
-    """Why an item was tested a second time; "" if it was not."""
+    """That an item was tested a second time, and why; "" if it was not."""
     if not item.stood_in:
         return ""
     names = [f"`{name}`" for name in item.stood_in]
-    several = len(names) > 1
-    listed = ", ".join(names[:-1]) + " and " + names[-1] if several else names[0]
+    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     return (
-        f"{listed} lost points above, so this item was tested twice: with your own and with right code "
-        f"for {'them' if several else 'it'}. A part counts if it passes with either."
+        f"This item was tested twice: with your code alone, and with right code for {listed}, where your code "
+        "alone did not pass. A part counts if it passes either way."
     )
 
 

@@ -180,15 +180,15 @@ class _Grader:
         self.assignment, self.settings = assignment, settings
         self.old = {item.item: item for item in old.items} if old is not None and old.usable else {}
         self.helpers: list[policy.Helper] = []  # in cells that the student added
-        self.added: set[str] = set()  # the words in these cells
+        self.added: list[str] = []  # the texts of these cells
         self.executed: list[tuple[str, str, float]] = []  # label, source ("" if it hung or crashed), seconds
         self.lost: list[str] = []  # items that lost points with the student's own code
 
     def run(self, session: Session, rebuilt: rebuild.Rebuilt) -> list[ItemRecord]:
         failures: dict[str, CallError | None] = {}
         records: list[ItemRecord] = []
-        added = [source for cells in rebuilt.added.values() for source in cells]
-        self.helpers, self.added = policy.helpers(added), set().union(*map(_words, added))
+        self.added = [source for cells in rebuilt.added.values() for source in cells]
+        self.helpers = policy.helpers(self.added)
         self.executed, self.lost = [], []
         for number, source in enumerate(rebuilt.added.get(None, [])):
             self._execute(session, f"added 0.{number}", source, self.settings.budget.added)
@@ -219,19 +219,30 @@ class _Grader:
     ) -> ItemRecord:
         assert cell.item is not None
         source = rebuilt.sources[cell.item]
-        words = self.added | _words(source)
-        earlier = [item for item in self.lost if item in words]
+        earlier = self._wrong_before(source)
         record = self.old.get(cell.item)
         if (
             record is None
             or record.tests != self.assignment.tests_digest(cell.item)
-            or not (record.earned_alone or record.stood_in == tuple(earlier))
+            or not (record.earned_alone or record.stood_in == earlier)
         ):
             notes = [*rebuilt.item_notes.get(cell.item, ()), *rebuilt.hints.get(cell.item, ())]
             record = self.item(session, cell.item, source, failures[cell.item], notes, earlier)
         if not record.earned_alone:
             self.lost.append(cell.item)
         return record
+
+    def _wrong_before(self, source: str) -> tuple[str, ...]:
+        """The items that lost points and that code may call, by itself, through helpers or through right code."""
+        words, known = _words(source), set[str]()
+        while words != known:
+            known = set(words)
+            for helper in self.added:
+                if rebuild.defined_names(helper) & known:
+                    words |= _words(helper)
+            for item in known.intersection(self.lost):
+                words |= _words(self.assignment.cell("solution", item).source)
+        return tuple(item for item in self.lost if item in words)
 
     def item(
         self,
@@ -240,7 +251,7 @@ class _Grader:
         source: str,
         failure: CallError | None,
         notes: Sequence[str] = (),
-        earlier: Sequence[str] = (),
+        earlier: tuple[str, ...] = (),
     ) -> ItemRecord:
         """Run an item's hidden test on what the session has executed.
 
@@ -265,7 +276,7 @@ class _Grader:
             for verdict in verdicts
         )
         flags, tests = policy.flags(item, source, self.helpers), self.assignment.tests_digest(item)
-        return ItemRecord(item, records, source, tuple(notes), flags, tests, tuple(earlier))
+        return ItemRecord(item, records, source, tuple(notes), flags, tests, earlier)
 
     def _judge(self, session: Session, item: str, failure: CallError | None) -> tuple[list[Verdict], Any]:
         """Verdicts on an item's parts, and what its name stood for: None if there was nothing to test."""

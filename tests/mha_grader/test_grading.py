@@ -141,6 +141,19 @@ def test_a_helper_that_calls_the_wrong_item_is_followed(toy, settings):
     assert scores(grade(toy, settings, extra, double="double = None", quadruple=source))["quadruple"] == 1.5
 
 
+def test_what_right_code_calls_is_right_as_well(toy, settings):
+    quadruple, answers = "def quadruple(x): return 0 * x", "answers = {'number': int(quadruple(10.5))}"
+    record = grade(toy, settings, double=WRONG_DOUBLE["wrong"], quadruple=quadruple, answers=answers)
+    assert scores(record) == {"double": 0, "quadruple": 0, "answers": 1}
+    assert record.items[2].stood_in == ("double", "quadruple")  # the right `quadruple` calls `double`
+
+
+def test_a_helper_that_is_not_used_is_no_reason_to_test_again(toy, settings):
+    extra = [("test_double", "def twice(x):\n    return double(x)")]
+    record = grade(toy, settings, extra, double="double = None", quadruple="quadruple = lambda x: 5 * x")
+    assert record.items[1].stood_in == ()
+
+
 def test_with_right_code_before_it_an_item_has_to_be_right_itself(toy, settings):
     record = grade(
         toy, settings, double=WRONG_DOUBLE["wrong"], quadruple="def quadruple(x): return double(x)"
