@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import os
 import re
 import unicodedata
@@ -37,6 +38,7 @@ STATUS = {
     "memory": "out of memory",
     "not-run": "not run",
 }
+SEVERAL = 4  # parts in a row with one verdict are shown together
 UNUSABLE = "Nothing in your hand-in could be graded"
 ANSI = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|[@-Z\\-_])")
 
@@ -79,6 +81,15 @@ def repeats(item: ItemRecord) -> dict[str, str]:
     return found
 
 
+def groups(item: ItemRecord) -> list[list[PartRecord]]:
+    """The parts in their order; a run of several with one verdict for one reason is one group."""
+    found: list[list[PartRecord]] = []
+    for _, run in itertools.groupby(item.parts, lambda p: (verdict_on(p), p.pitfall or p.message)):
+        parts = list(run)
+        found += [parts] if len(parts) >= SEVERAL else [[part] for part in parts]
+    return found
+
+
 def mistakes(item: ItemRecord) -> list[str]:
     """Slugs of the recognised mistakes in an item, each once."""
     return list(dict.fromkeys(p.pitfall for p in item.parts if p.pitfall and p.pitfall in pitfalls.BANK))
@@ -118,7 +129,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"plain": plain, "prose": prose, "points": "{:g}".format}
-    environment.filters |= {"sentence": sentence, "repeats": repeats, "mistakes": mistakes}
+    environment.filters |= {"sentence": sentence, "repeats": repeats, "groups": groups, "mistakes": mistakes}
     environment.filters |= {"place_of": place_of, "verdict_on": verdict_on, "twice": twice}
     environment.globals |= {"STATUS": STATUS, "UNUSABLE": UNUSABLE, "BANK": pitfalls.BANK}
     return environment

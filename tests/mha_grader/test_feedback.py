@@ -149,6 +149,18 @@ def test_different_failures_are_each_told_and_errors_once(assignment):
     assert "For the same reason as “one” above." in text
 
 
+def test_many_parts_with_one_verdict_for_one_reason_are_shown_together(assignment):
+    waiting = [part(f"w{i}", "not-run", "Not run.") for i in range(5)]
+    failed = [part(f"f{i}", "fail", "", "no-scale") for i in range(4)]
+    text = read(assignment, record(part("one", "pass"), *waiting, *failed, part("two", "pass"))).text
+    assert "one passed, 2 / 2" in text
+    assert "5 parts not run, 0 / 10 Not run. w0 (2): What w0 shows. w1 (2)" in text
+    assert "4 parts not passed, 0 / 8 No division by √d_k" in text
+    assert text.count(SCALE.reason) == text.count("What f3 shows.") == 1
+    text = read(assignment, record(*waiting[:3])).text
+    assert text.count("Not run.") == 3
+
+
 @pytest.mark.parametrize(("status", "words"), feedback.STATUS.items())
 def test_every_status_has_words(assignment, status, words):
     page = read(assignment, record(part("values", status, "Because.")))
