@@ -37,6 +37,15 @@ def pruned_scale_from_d_model(
     return combine_heads(softmax(scores) @ V) @ W_O  # (batch, n, d_model)
 
 
+def pruned_scale_from_all_heads(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
+) -> Array:
+    """Wrong: the scores are scaled by the width of all heads together."""
+    Q, K, V = (split_heads(X @ W, num_heads) for W in (W_Q, W_K, W_V))  # (batch, heads, n, d_k)
+    scores = Q @ np.swapaxes(K, -2, -1) / np.sqrt(W_Q.shape[1])  # (batch, heads, n, n)
+    return combine_heads(softmax(scores) @ V) @ W_O  # (batch, n, d_model)
+
+
 def pruned_output_padded(X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int) -> Array:
     """Wrong: the heads' outputs are filled up with zeros to d_model, and W_O is not applied."""
     Q, K, V = (split_heads(X @ W, num_heads) for W in (W_Q, W_K, W_V))  # (batch, heads, n, d_k)
@@ -190,6 +199,16 @@ PITFALLS = (
         fix="Divide by the root of the last axis of Q.",
         passes=("shape", "finite", "full width"),
         variants={RUN: pruned_scale_from_d_model},
+    ),
+    Pitfall(
+        slug="prune-scale-from-all-heads",
+        title="Scores scaled by the width of all heads together",
+        symptom="Right with one head; with more of them the weights are too close to uniform.",
+        reason="You divide by the root of the number of columns of W_Q, which hold all heads, but a score is a sum "
+        "over the d_k columns of one head.",
+        fix="Divide by the root of the last axis of Q after the split.",
+        passes=("shape", "finite"),
+        variants={RUN: pruned_scale_from_all_heads},
     ),
     Pitfall(
         slug="prune-output-padded",
