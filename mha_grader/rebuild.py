@@ -324,7 +324,7 @@ def _assemble(
         else:
             rebuilt.sources[item] = own[0] if own else ""
             if not own:
-                notes.append(f"the cell for {item} is missing from your notebook")
+                notes.append(f"the cell for {item} is missing from your notebook: copy it from a fresh one")
         if not notes:
             del rebuilt.item_notes[item]
     for anchor, source in loose:

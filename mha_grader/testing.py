@@ -323,7 +323,7 @@ def number_of(result: Any, what: str) -> int | float:
     """
     if isinstance(result, np.ndarray) and result.shape == ():
         result = result.item()
-    expect(type(result) in (int, float), f"{what} should be a number")
+    expect(type(result) in (int, float), f"{what} should be a number, without quotation marks or brackets")
     return result
 
 
