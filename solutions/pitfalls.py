@@ -35,8 +35,8 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # **How to work.** `checks.py` must lie in the folder of this notebook, as it does in the kit. Each item has a
 # cell to write in: put your code in place of the lines `# YOUR CODE HERE` and `raise NotImplementedError()`,
 # keep the name and the parameters, and run the check in the cell below it: `ok` stands before what is as it
-# should be, `no` before what is not. No item needs your code of another one. You may use it all the same: if it
-# is wrong, it costs its own points only. You may add cells of your own.
+# should be, `no` before what is not. No item needs your code of another one, but you may use it. You may add
+# cells of your own.
 #
 # **How it is graded.** What you mend is tested like the function itself in the assignments before. Your checks
 # are handed functions that they can call and not look into: right ones, in many styles, which they must accept,

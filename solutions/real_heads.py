@@ -44,9 +44,9 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # **How to work.** `checks.py`, `minilm.py` and `minilm_sample.npz` must lie in the folder of this notebook, as
 # they do in the kit. Put your code in place of the lines `# YOUR CODE HERE` and `raise NotImplementedError()`,
 # keep the names and the parameters, and run the check below. It prints `ok`, or what was expected and what
-# came. If you cannot do an item, go on: no item needs your code of another one. You may use it all the same: if
-# it is wrong, it costs its own points only. The cells that look into the model use your code, and so do most of
-# the questions at the end. You may add cells of your own.
+# came. If you cannot do an item, go on: no item needs your code of another one. But `keep_heads` and
+# `head_importance` may use your earlier items: what is wrong there costs its own points only. The cells that
+# look into the model use your code, and so do most of the questions at the end. You may add cells of your own.
 #
 # **How it is graded.** By more tests than you see here, with small random weights: other sizes, other numbers,
 # more of each contract. Every item is tested in parts, and each part that passes earns its points. Any code

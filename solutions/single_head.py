@@ -50,8 +50,9 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # **How to work.** `checks.py` must lie in the folder of this notebook, as it does in the kit. Each item has a
 # cell to write in: put your code in place of the lines `# YOUR CODE HERE` and `raise NotImplementedError()`,
 # keep the name and the parameters, and run the check in the cell below it. The check prints `ok`, or what was
-# expected and what came. If you cannot do an item, go on: no item needs your code of another one. You may use
-# it all the same: if it is wrong, it costs its own points only. You may add cells of your own.
+# expected and what came. If you cannot do an item, go on: no item needs your code of another one. But
+# `attention` may use your `softmax`, and `decoder_mask` your `causal_mask`: what is wrong there costs its own
+# points only. You may add cells of your own.
 #
 # **How it is graded.** By more tests than you see here: other sizes, other numbers, more of each contract.
 # Every item is tested in parts, and each part that passes earns its points. Any code that keeps the contract
