@@ -2,91 +2,134 @@
 
 A failed part's steps are replayed on every wrong variant in the bank. A variant is recognised if it gives
 what the student's code gave in each step of the part: the same numbers, the same error, the same arguments
-changed. If several do, the steps of the item's other parts tell them apart, then the texts of errors.
+changed; and in a step where that is not what right code gives. If several do, the other failed parts tell them
+apart, then all parts, then the texts of errors. If nothing does, none is named, unless they do the same in every
+step of all parts.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mha_grader.runner import Verdict
-from mha_grader.tested import Step, local
+from mha_grader.tested import Perform, Step, local
 from mha_grader.testing import CallError, as_array
 from mha_grader.wire import Opaque
 
 RELATIVE, ABSOLUTE = 1e-4, 1e-6  # float32 inside an answer is no other mistake
 
 
-def recognise(item: str, verdicts: Sequence[Verdict], variants: Mapping[str, Any]) -> dict[str, str]:
+def recognise(
+    item: str, verdicts: Sequence[Verdict], variants: Mapping[str, Any], reference: Any
+) -> dict[str, str]:
     """Slugs of the recognised mistakes by the name of the failed part.
 
     Args:
         item: the item's name.
         verdicts: of the item's parts, with their steps.
         variants: wrong functions or classes of this item by slug.
+        reference: the right one.
     """
     judged = [verdict for verdict in verdicts if verdict.steps]
+    failed = {part for part, verdict in enumerate(judged) if verdict.status not in ("pass", "not-run")}
 
     @functools.cache
-    def likeness(part: int, slug: str, kinds: bool) -> int | None:
-        return compare(item, variants[slug], judged[part].steps, kinds)
+    def right(part: int) -> list[Step]:
+        return replay(local(**{item: reference}), judged[part].steps)
 
-    def agreement(slug: str, kinds: bool) -> tuple[int, int]:
-        alike = [degree for part in range(len(judged)) if (degree := likeness(part, slug, kinds)) is not None]
-        return len(alike), sum(alike)
+    @functools.cache
+    def likeness(part: int, slug: str, kinds: bool) -> Likeness | None:
+        steps = judged[part].steps
+        return compare(replay(local(**{item: variants[slug]}), steps), steps, right(part), kinds)
+
+    def agreement(slug: str, kinds: bool) -> tuple[int, int, int]:
+        degrees = {part: likeness(part, slug, kinds) for part in range(len(judged))}
+        alike = {part: degree for part, degree in degrees.items() if degree is not None}
+        return len(alike.keys() & failed), len(alike), sum(degree.same_texts for degree in alike.values())
 
     found: dict[str, str] = {}
-    for part, verdict in enumerate(judged):
-        if verdict.status in ("pass", "not-run"):
-            continue
+    for part in sorted(failed):
         # Numbers in place of booleans are a mistake of their own, which may come on top of another one.
         for kinds in (True, False):
-            # In the first part as well: code that is wrong from the ground up fails other parts for other reasons.
-            candidates = [
-                slug
-                for slug in variants
-                if None not in (likeness(0, slug, kinds), likeness(part, slug, kinds))
-            ]
-            if candidates:  # the first in the bank's order, if several agree equally well
-                found[verdict.part.name] = max(candidates, key=lambda slug: agreement(slug, kinds))
+            candidates = {}
+            for slug in variants:
+                # In the first part as well: code that is wrong from the ground up fails others for other reasons.
+                degree = likeness(part, slug, kinds)
+                if degree is not None and degree.tells and likeness(0, slug, kinds) is not None:
+                    candidates[slug] = agreement(slug, kinds)
+            best = [slug for slug, degree in candidates.items() if degree == max(candidates.values())]
+            if len(best) == 1 or (best and candidates[best[0]][1] == len(judged)):
+                found[judged[part].part.name] = best[0]
+            if best:
                 break
     return found
 
 
-def compare(item: str, variant: Any, steps: Sequence[Step], kinds: bool = True) -> int | None:
-    """Whether the variant under the item's name does in every step what the record says.
+@dataclass(frozen=True)
+class Likeness:
+    """That one piece of code did what another did."""
 
-    Args:
-        item: the item's name.
-        variant: a wrong function or class.
-        steps: what the student's code did.
-        kinds: whether booleans and numbers are different, also where True is 1.
+    same_texts: int  # steps in which even the text of the error was the same
+    tells: (
+        bool  # whether they did the same wrong thing in some step; errors of one type alone are no such thing
+    )
 
-    Returns:
-        None if it does not; else in how many steps it raised an error with even the same text. Errors of one
-        type alone, with other texts, are no likeness.
-    """
-    perform = local(**{item: variant})
-    same_texts, results = 0, 0
+
+def replay(perform: Perform, steps: Sequence[Step]) -> list[Step]:
+    """The same requests, with what comes of them when they are carried out by `perform`."""
+    done = []
     for step in steps:
         try:
             with np.errstate(all="ignore"):
                 value, changed = perform(step.request)
         except CallError as error:
-            if step.error is None or step.error.type_names != error.type_names:
-                return None
-            same_texts += step.error.text == error.text
+            done.append(Step(step.request, error=error))
         else:
-            if step.error is not None or step.changed != changed or not same_value(step.value, value, kinds):
-                return None
-            results += 1
-    # Much fails with a ValueError: if nothing else is known, its text has to be the same.
-    return same_texts if results or same_texts else None
+            done.append(Step(step.request, value, changed=changed))
+    return done
+
+
+def compare(
+    known: Sequence[Step], steps: Sequence[Step], right: Sequence[Step], kinds: bool = True
+) -> Likeness | None:
+    """How code is like a known mistake in these steps; None if it does something else in one of them.
+
+    Args:
+        known: what the mistake does.
+        steps: what the code did.
+        right: what right code does.
+        kinds: whether booleans and numbers are different, also where True is 1.
+    """
+    same_texts, tells = 0, False
+    for wanted, step, proper in zip(known, steps, right, strict=True):
+        if not _same_outcome(wanted, step, kinds):
+            return None
+        same_text = step.error is not None and _form(step.error) == _form(wanted.error)
+        same_texts += same_text
+        tells = tells or ((step.error is None or same_text) and not _same_outcome(proper, step, kinds))
+    return Likeness(same_texts, tells)
+
+
+def _same_outcome(one: Step, other: Step, kinds: bool) -> bool:
+    if one.error is not None or other.error is not None:
+        return (
+            one.error is not None
+            and other.error is not None
+            and one.error.type_names == other.error.type_names
+        )
+    return one.changed == other.changed and same_value(one.value, other.value, kinds)
+
+
+def _form(error: CallError | None) -> str | None:
+    """An error's text without its numbers, such as sizes."""
+    return None if error is None else re.sub(r"\d+", "#", error.text)
 
 
 def same_value(first: Any, second: Any, kinds: bool = True) -> bool:

@@ -268,8 +268,9 @@ class _Grader:
             earlier = ()
         beside = self._judge_beside(session, item, earlier) if earlier else verdicts
         carried = _passed(beside) - _passed(verdicts)
-        found = diagnosis.recognise(item, beside, pitfalls.variants(self.assignment.name, item))
         reference = getattr(self.assignment.reference, item)
+        known = pitfalls.variants(self.assignment.name, item)
+        found = diagnosis.recognise(item, beside, known, reference)
         example = Example(item, tested, reference) if callable(reference) and tested is not None else None
         records = tuple(
             explain(verdict, found.get(verdict.part.name), example, verdict.part.name in carried)

@@ -67,7 +67,7 @@ def judge(
     version = f"{assignment.name} {assignment.version}"
     verdicts = run_parts(parts, recorder, lambda part: seed(secret, version, item, part.name))
     known = pitfalls.variants(assignment.name, item) if diagnose else {}
-    slugs = diagnosis.recognise(item, verdicts, known)
+    slugs = diagnosis.recognise(item, verdicts, known, reference)
     return Row(
         kind=kind,
         name=name,

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from mha_grader.diagnosis import compare, recognise, same_value
+from mha_grader import diagnosis
+from mha_grader.diagnosis import same_value
 from mha_grader.runner import Verdict
 from mha_grader.tested import Step
 from mha_grader.testing import CallError, Part
@@ -21,6 +22,10 @@ try:
     VARIANTS["raises"](np.ones(1))
 except IndexError as raised:
     TEXT = str(raised)
+
+
+def recognise(item, verdicts, variants, reference=lambda x: -7 * x):
+    return diagnosis.recognise(item, verdicts, variants, reference)
 
 
 def verdict(name, status, *steps):
@@ -70,13 +75,55 @@ def test_a_variant_that_raises_is_known_by_its_error():
     assert recognise("f", [verdict("a", "error", call([1], error=error))], VARIANTS) == {"a": "raises"}
     other = CallError("error", ["TypeError", "Exception", "BaseException"], TEXT)
     assert recognise("f", [verdict("a", "error", call([1], error=other))], VARIANTS) == {}
-    assert compare("f", VARIANTS["adds-two"], [call([1], error=CallError("timeout"))]) is None
+    assert recognise("f", [verdict("a", "timeout", call([1], error=CallError("timeout")))], VARIANTS) == {}
 
 
 def test_errors_of_one_type_alone_are_no_likeness():
     types = ["IndexError", "LookupError", "Exception", "BaseException"]
     always = verdict("a", "error", call([1], error=CallError("error", types, "always")))
     assert recognise("f", [always], VARIANTS) == {}
+
+
+def test_an_error_with_another_text_beside_right_results_is_no_likeness():
+    def two_axes(x):
+        return x.T if x.ndim < 3 else np.zeros(3)[5]
+
+    types = ["IndexError", "LookupError", "Exception", "BaseException"]
+    cube = np.ones((2, 2, 2))
+    right = call([[1, 2]], [[1.0], [2.0]])
+    for text, found in [
+        ("too many values to unpack", {}),
+        ("index 4 is out of bounds for axis 0 with size 2", {"a": "matrices"}),  # whatever the sizes
+    ]:
+        steps = (right, call(cube, error=CallError("error", types, text)))
+        variants = {"matrices": two_axes}
+        assert (
+            recognise("f", [verdict("a", "error", *steps)], variants, lambda x: np.swapaxes(x, -1, -2))
+            == found
+        )
+
+
+def test_of_two_mistakes_that_nothing_tells_apart_none_is_named():
+    def otherwise(value):
+        return lambda x: np.where(x > 4, 1.0, np.where(x == 2, x, value))
+
+    variants = {"nothing": otherwise(0.0), "three": otherwise(3.0)}
+    ground, failed = verdict("ground", "pass", call([2], [2.0])), verdict("a", "fail", call([5], [1.0]))
+    passed = verdict("b", "pass", call([0.5], [0.5]))  # which neither gives
+    assert recognise("f", [ground, failed, passed], {"three": variants["three"]}, np.abs) == {"a": "three"}
+    assert recognise("f", [ground, failed, passed], variants, np.abs) == {}
+    assert recognise("f", [ground, failed], variants, np.abs) == {
+        "a": "nothing"
+    }  # the same in all that was seen
+
+
+def test_the_mistake_that_explains_more_failures_goes_before_one_that_agrees_where_nothing_failed():
+    variants = {"no-sign": lambda x: np.abs(x), "squares": lambda x: x * x}
+    one = verdict("a", "fail", call([-1], [1.0]))  # which both give
+    two = verdict("b", "fail", call([-3], [9.0]))
+    passed = [verdict(f"p{n}", "pass", call([n], [float(n)])) for n in (5, 6)]
+    found = recognise("f", [one, two, *passed], variants, lambda x: x)
+    assert found == {"a": "squares", "b": "squares"}
 
 
 def test_a_likeness_in_a_later_part_counts_only_if_the_first_part_agrees():
