@@ -6,12 +6,12 @@ has labelled: `word_maps` turns tokens into words, `collect` asks every head, an
 beat, and `judge` compares.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from mha_lib.labelled_links import WORD, Labelled
+from mha_lib.labelled_links import WORD, Labelled, agrees
 
 OFFSETS = tuple(offset for offset in range(-10, 11) if offset)
 PLACES = tuple(range(10))
@@ -307,15 +307,44 @@ def twin_hits(sentences: Sequence[Labelled], maps: Sequence[np.ndarray]) -> np.n
         Booleans `(pairs, 2, heads)`: is the word at which the pronoun looks most the right one, in each of the
         twins?
     """
+    pairs = [
+        [most_looked_at(maps[i], query) == first, most_looked_at(maps[i + 1], query) == second]
+        for i, query, first, second in twins(sentences)
+    ]
+    return np.array(pairs)
+
+
+def twin_shifts(sentences: Sequence[Labelled], maps: Sequence[np.ndarray]) -> np.ndarray:
+    """How far the pronoun of twin sentences shifts its weight to the noun that is meant, if one word changes.
+
+    For each head, take how many times more weight the pronoun puts on the noun that the first twin means than on
+    the noun that the second means. This ratio, in the first twin, is divided by the same ratio in the second. A
+    head that prefers one of the nouns, but minds the meaning a little, need not change its choice, and shifts all
+    the same.
+
+    Args:
+        sentences: the labelled sentences; twins stand side by side and share a block.
+        maps: for each sentence the weights between its words, `(heads, w, w)`, none of them 0.
+
+    Returns:
+        Array `(pairs, heads)`: above 1 where the weight shifts to the noun that is meant.
+    """
+    shifts = []
+    for i, query, first, second in twins(sentences):
+        ratios = [maps[j][:, query, first] / maps[j][:, query, second] for j in (i, i + 1)]
+        shifts.append(ratios[0] / ratios[1])  # (heads,)
+    return np.array(shifts)
+
+
+def twins(sentences: Sequence[Labelled]) -> list[tuple[int, int, int, int]]:
+    """For each pair of twins: which sentence is the first, the pronoun, and which noun it means in either twin."""
     pairs = []
     for i in range(len(sentences) - 1):
         if sentences[i].block == sentences[i + 1].block:
             links = [set(sentences[j].links["pronoun"]) for j in (i, i + 1)]
             [(query, first)], [(_, second)] = links[0] - links[1], links[1] - links[0]
-            pairs.append(
-                [most_looked_at(maps[j], query) == target for j, target in ((i, first), (i + 1, second))]
-            )
-    return np.array(pairs)
+            pairs.append((i, query, first, second))
+    return pairs
 
 
 def marked_nouns(sentences: Sequence[Labelled]) -> list[list[int]]:
@@ -334,7 +363,7 @@ def marked_nouns(sentences: Sequence[Labelled]) -> list[list[int]]:
 
 
 def noun_rules(sentences: Sequence[Labelled], relation: str) -> np.ndarray:
-    """How far three rules get that know which words are nouns, and nothing else.
+    """How far rules get that know which words are nouns; three know nothing else, the fourth also what fits.
 
     The nouns are those of `marked_nouns`. It helps the rules that nouns without a link are not among them.
 
@@ -343,8 +372,10 @@ def noun_rules(sentences: Sequence[Labelled], relation: str) -> np.ndarray:
         relation: one of `mha_lib.labelled_links.RELATIONS`; asked from the first word of each link.
 
     Returns:
-        Booleans `(q, 3)`, in the order of `collect`: is it right to take the first noun of the sentence, the last
-        noun before the word that asks, the first noun behind it? Where there is none, the rule is wrong.
+        Booleans `(q, 4)`, in the order of `collect`: is it right to take the first noun of the sentence, the last
+        noun before the word that asks, the first noun behind it, the first noun of the sentence for which the word
+        that asks can stand, if it is a pronoun (`mha_lib.labelled_links.agrees`)? Where there is none, the rule is
+        wrong.
     """
     rows = []
     for sentence, nouns in zip(sentences, marked_nouns(sentences), strict=True):
@@ -354,17 +385,21 @@ def noun_rules(sentences: Sequence[Labelled], relation: str) -> np.ndarray:
         for query, targets in right.items():
             before = [noun for noun in nouns if noun < query]
             behind = [noun for noun in nouns if noun > query]
-            answers = (nouns[:1], before[-1:], behind[:1])
+            fitting = [noun for noun in nouns if agrees(sentence.words[query], sentence.words[noun])]
+            answers = (nouns[:1], before[-1:], behind[:1], fitting[:1])
             rows.append([set(answer) <= targets and answer != [] for answer in answers])
     return np.array(rows)
 
 
-def to_next_noun(sentences: Sequence[Labelled], maps: Sequence[np.ndarray]) -> np.ndarray:
+def to_next_noun(
+    sentences: Sequence[Labelled], maps: Sequence[np.ndarray], asking: Container[str] | None = None
+) -> np.ndarray:
     """How often words of which nothing is marked look most at the next noun.
 
     Args:
         sentences: the labelled sentences.
         maps: for each sentence the weights between its words, `(heads, w, w)`.
+        asking: ask only these words, in small letters. None: ask all.
 
     Returns:
         Array `(heads,)`: the share of the words that are no end of a link, and have a marked noun behind them,
@@ -375,7 +410,8 @@ def to_next_noun(sentences: Sequence[Labelled], maps: Sequence[np.ndarray]) -> n
         starts = {start for links in sentence.links.values() for start, _ in links}
         for query in range(len(sentence.words)):
             behind = [noun for noun in nouns if noun > query]
-            if behind and query not in starts and query not in nouns:
+            may_ask = asking is None or sentence.words[query].lower() in asking
+            if behind and may_ask and query not in starts and query not in nouns:
                 hits.append(most_looked_at(weights, query) == behind[0])
     return np.mean(hits, axis=0)
 
@@ -403,6 +439,31 @@ def choose_and_test(hits: np.ndarray, half: np.ndarray) -> tuple[np.ndarray, lis
     """
     chosen = [int(hits[half != side].mean(axis=0).argmax()) for side in (0, 1)]
     return hits[np.arange(len(hits)), np.array(chosen)[half]], chosen
+
+
+def over_divisions(
+    hits: np.ndarray, block: np.ndarray, repeats: int = 200, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Choose and test as `choose_and_test` does, for many divisions of the blocks into halves.
+
+    Args:
+        hits: `(q, candidates)`, true where a candidate is right.
+        block: `(q,)`, counted from 0; questions of one block stay together.
+        repeats: how many divisions.
+        seed: of the drawing.
+
+    Returns:
+        For each question the share of the divisions in which the chosen candidate was right, `(q,)`, and for each
+        candidate the share of the choices that fell on it, `(candidates,)`.
+    """
+    rng = np.random.default_rng(seed)
+    right, chosen = np.zeros(len(hits)), np.zeros(hits.shape[1])
+    for _ in range(repeats):
+        half = rng.permutation(block.max() + 1) % 2  # (blocks,)
+        answers, candidates = choose_and_test(hits, half[block])
+        right += answers
+        np.add.at(chosen, candidates, 1)
+    return right / repeats, chosen / (2 * repeats)
 
 
 def interval(

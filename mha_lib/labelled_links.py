@@ -1,6 +1,7 @@
 """Sentences in which somebody has marked which word belongs to which.
 
 The sentences and their links stand in `labelled_links.txt` beside this file, which also says what counts as a link.
+`later_links.txt` has more of them, on which no head was chosen.
 """
 
 import re
@@ -8,8 +9,29 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LINKS = Path(__file__).with_name("labelled_links.txt")
+LATER = Path(__file__).with_name("later_links.txt")
 RELATIONS = ("pronoun", "verb", "adjective", "preposition")
 WORD = re.compile(r"\w+(?:'\w+)?")  # "didn't" is one word; punctuation is none
+
+# What the marked nouns are, as far as a pronoun can tell.
+KINDS = """
+plural: actors apples beaches bells birds boats boots boys buttons chairs children climbers coins cows crew
+    customers debts demonstrators documents dogs drivers flowers glasses guests hens horses keys lawyers letters
+    monks mountains newspapers novels paintings papers parcels parents passengers patients pears pirates players
+    police prisoners pupils questions reporters rolls roses rumours sails shepherds sisters soldiers stairs
+    students teachers tenants tickets twins valleys villagers visitors waiters weapons windows
+people: Anna David's Eva Karl Lisa Maria Nadia Peter Sophie Tom aunt author banker boss bride brother butler
+    clerk coach cook daughter dealer dentist detective director doctor driver farmer father gardener girl
+    grandmother guest hostess husband inspector judge king landlord man manager mayor minister mother nurse
+    owner patient pianist pilot plumber poet postman president prince professor prosecutor queen rebel sailor
+    salesman scientist secretary senator singer spy stranger surgeon teacher thief translator uncle violinist
+    waiter waitress wife witness worker
+women: Anna Eva Lisa Maria Nadia Sophie aunt bride daughter girl grandmother hostess mother queen waitress wife
+men: David's Karl Peter Tom brother father husband king man postman prince salesman uncle waiter
+"""
+PLURAL, PEOPLE, WOMEN, MEN = (
+    frozenset(line.split()) for line in re.split(r"\w+: ", KINDS)[1:]
+)  # plural, people, women, men
 
 
 @dataclass(frozen=True)
@@ -70,3 +92,17 @@ def place_of(name: str, words: list[str]) -> int:
     if mark and 1 <= int(which) <= len(places):
         return places[int(which) - 1]
     raise ValueError(f"{name!r} names no word, or more than one: {' '.join(words)!r} has {len(places)}")
+
+
+def agrees(pronoun: str, noun: str) -> bool:
+    """Whether a pronoun can stand for a marked noun, by number, person or thing, and sex where the noun tells it.
+
+    >>> agrees("it", "street"), agrees("they", "street"), agrees("she", "street"), agrees("she", "nurse")
+    (True, False, False, True)
+    """
+    pronoun = pronoun.lower()
+    if pronoun in ("they", "them", "their", "themselves"):
+        return noun in PLURAL
+    if noun in PLURAL or (noun in PEOPLE) == (pronoun in ("it", "its")):
+        return False
+    return noun not in {"he": WOMEN, "him": WOMEN, "his": WOMEN, "she": MEN, "her": MEN}.get(pronoun, ())

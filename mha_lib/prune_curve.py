@@ -5,16 +5,19 @@ of sentences (see `mha_lib.paraphrases`) that the model can be run on with any h
 heads go is chosen on one trial, and what it costs is measured on another.
 """
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - the name that the field uses
 
-from mha_lib.minilm_encoder import MiniLMEncoder, all_heads, sentence_vectors
+from mha_lib.minilm_encoder import MiniLMEncoder, all_heads, gated_attention, sentence_vectors
+from mha_lib.transformer import TransformerBlock
 
 SCALE = 20.0  # cosines lie between -1 and 1; times 20 they are logits that can be sure of something
 
@@ -175,6 +178,33 @@ def pair_effects(trial: Trial, layer: int) -> PairEffects:
     alone = {head: change([head]) for head in heads}
     together = np.array([change(pair) for pair in pairs])  # (pairs,)
     return PairEffects(pairs, np.array([[alone[i], alone[j]] for i, j in pairs]), together)
+
+
+def mean_outputs(trial: Trial) -> Tensor:
+    """What each head adds to a token of the full model, on average over all tokens of a trial: `(72, 384)`."""
+    real, rows = trial.mask[:, 0, 0], []  # (batch, n)
+    for block, x in zip(trial.encoder.blocks, trial.inputs, strict=True):
+        layer = cast(TransformerBlock, block).attention
+        for gate in torch.eye(trial.encoder.num_heads):  # one head alone
+            added = gated_attention(layer, x, trial.mask, gate[:, None, None]) - layer.out_proj.bias
+            rows.append(added[real].mean(0))  # (384,)
+    return torch.stack(rows)
+
+
+def with_means(trial: Trial, heads: Sequence[int], means: Tensor) -> Tensor:
+    """The embeddings `(triples, 3, 384)` if some heads add to every token the same.
+
+    Args:
+        trial: the sentences.
+        heads: which heads.
+        means: what each of the 72 heads adds then, `(72, 384)`.
+    """
+    encoder = copy.deepcopy(trial.encoder)
+    for head in heads:
+        block = cast(TransformerBlock, encoder.blocks[head // encoder.num_heads])
+        block.attention.out_proj.bias.add_(means[head])
+    states = encoder.run_blocks(trial.x, trial.mask, gates_without(heads))
+    return sentence_vectors(states[-1], trial.mask).unflatten(0, (-1, 3))
 
 
 def rank_correlation(first: np.ndarray, second: np.ndarray) -> float:

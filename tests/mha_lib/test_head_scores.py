@@ -177,6 +177,24 @@ def test_twin_hits_looks_at_the_pronoun_that_changes():
     assert got[0].T.tolist() == [[True, False], [False, False]]
 
 
+def test_twin_shifts_see_weight_that_moves_without_a_new_choice():
+    maps = [previous_and_first(5), previous_and_first(5), previous_and_first(6)]
+    maps[0][0, 4, [1, 2]] = [0.6, 0.2]  # the first twin means word 1, the second word 2
+    maps[1][0, 4, [1, 2]] = [0.4, 0.3]  # still more on word 1
+    np.testing.assert_allclose(hs.twin_shifts(SENTENCES, maps), [[(0.6 / 0.2) / (0.4 / 0.3), 1.0]])
+
+
+def test_over_divisions_tests_every_question_in_each_and_keeps_blocks_together():
+    hits = np.array([[1, 0], [1, 0], [1, 0], [1, 1], [1, 0]], dtype=bool)
+    right, chosen = hs.over_divisions(hits, np.array([0, 0, 1, 2, 3]), repeats=7)
+    assert right.tolist() == [1.0] * 5
+    assert chosen.tolist() == [1.0, 0.0]
+    # Two blocks, and for each a candidate that is right there only: the other's is always chosen.
+    right, chosen = hs.over_divisions(np.array([[1, 0], [0, 1]], dtype=bool), np.array([0, 1]))
+    assert right.tolist() == [0.0, 0.0]
+    assert chosen.tolist() == [0.5, 0.5]
+
+
 def test_a_candidate_is_never_tested_where_it_was_chosen(rng):
     # Pure luck: 500 candidates that guess one of two. The best on all questions looks good.
     hits = rng.random((60, 500)) < 0.5
@@ -262,13 +280,21 @@ def test_rules_that_know_nouns_on_a_sentence_worked_by_hand():
     links = {"pronoun": [(6, 4)], "verb": [], "adjective": [(3, 4)], "preposition": [(5, 7)]}
     sentence = Labelled(" ".join(words), words, 0, links)
     assert hs.marked_nouns([sentence]) == [[4, 7]]
-    assert hs.noun_rules([sentence], "pronoun").tolist() == [[True, True, False]]
-    assert hs.noun_rules([sentence], "adjective").tolist() == [[True, False, True]]
-    assert hs.noun_rules([sentence], "preposition").tolist() == [[False, False, True]]
+    assert hs.noun_rules([sentence], "pronoun").tolist() == [[True, True, False, False]]
+    assert hs.noun_rules([sentence], "adjective").tolist() == [[True, False, True, False]]
+    assert hs.noun_rules([sentence], "preposition").tolist() == [[False, False, True, False]]
     weights = np.zeros((2, 8, 8))
     weights[0, [0, 1, 2], [4, 4, 7]] = 1.0  # "the" looks too far
     weights[1, :, 4] = 1.0
     np.testing.assert_allclose(hs.to_next_noun([sentence], [weights]), [2 / 3, 1.0])
+    np.testing.assert_allclose(hs.to_next_noun([sentence], [weights], {"the"}), [0.0, 1.0])
+
+
+def test_the_first_noun_that_fits_need_not_be_the_first():
+    words = ["the", "street", "pleased", "the", "king", "because", "he", "saw", "it"]
+    links = {"pronoun": [(6, 4), (8, 1)], "verb": []}
+    sentence = Labelled(" ".join(words), words, 0, links)
+    assert hs.noun_rules([sentence], "pronoun")[:, [0, 3]].tolist() == [[False, True], [True, True]]
 
 
 def test_twins_have_the_same_marked_nouns(sentences):
@@ -281,8 +307,9 @@ def test_twins_have_the_same_marked_nouns(sentences):
 def test_the_pronoun_head_beats_rules_that_know_nouns_and_the_preposition_head_does_not(
     sentences, verdicts, real
 ):
-    pronoun = hs.noun_rules(sentences, "pronoun").mean(axis=0)
-    assert verdicts["pronoun", False].share > pronoun.max() + 0.1
+    *places, fitting = hs.noun_rules(sentences, "pronoun").mean(axis=0)
+    assert verdicts["pronoun", False].share > max(places) + 0.1
+    assert fitting > verdicts["pronoun", False].share  # a rule that knows what fits is ahead
     behind = hs.noun_rules(sentences, "preposition").mean(axis=0)[2]
     assert behind > verdicts["preposition", False].share
     assert hs.to_next_noun(sentences, real)[19] > 0.4  # words that are no prepositions look there too
@@ -301,3 +328,14 @@ def test_no_real_head_follows_more_than_a_few_of_the_twins(sentences, real):
 
 def test_every_relation_is_asked_at_least_fifty_times_in_both_directions(verdicts):
     assert min(v.questions for v in verdicts.values()) >= 50
+
+
+def test_the_weight_of_the_pronoun_head_shifts_to_the_noun_that_is_meant(sentences, real):
+    assert (hs.twin_shifts(sentences, real)[:, 37] > 1).sum() == 8  # of ten
+
+
+def test_a_third_head_is_clear_of_the_distance_over_many_divisions(sentences, real):
+    answers = hs.collect(sentences, real, "preposition", backwards=True)
+    right, chosen = hs.over_divisions(answers.hits, answers.block)
+    assert chosen.argmax() == 24  # layer 3 head 1, counted from 1
+    assert right.mean() > answers.offset.mean(axis=0).max() + 0.1

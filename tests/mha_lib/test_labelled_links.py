@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from mha_lib.labelled_links import RELATIONS, load_links, place_of
+from mha_lib.labelled_links import LATER, MEN, PEOPLE, PLURAL, RELATIONS, WOMEN, agrees, load_links, place_of
 
 PRONOUNS = {"he", "she", "it", "they", "him", "her", "them", "his", "its", "their", "themselves"}
 
@@ -98,3 +98,47 @@ def test_a_file_is_read_block_by_block(tmp_path):
     assert (one.words, one.block, one.links["verb"]) == (["It's", "late"], 0, [(0, 1)])
     assert (two.block, two.links["verb"]) == (0, [])
     assert (three.block, three.links["preposition"]) == (1, [(2, 3)])
+
+
+def test_later_sentences_are_others_and_their_twins_differ_in_one_word(sentences):
+    later = load_links(LATER)
+    assert not {s.text for s in later} & {s.text for s in sentences}
+    pairs = [(a, b) for a, b in pairwise(later) if a.block == b.block]
+    assert (len(pairs), len(later) - 2 * len(pairs)) == (21, 30)
+    for a, b in pairs:
+        assert sum(x != y for x, y in zip(a.words, b.words, strict=True)) == 1
+        [(query, first)], [(other, second)] = a.links["pronoun"], b.links["pronoun"]
+        assert query == other
+        assert first != second
+
+
+@pytest.mark.parametrize(
+    ("pronoun", "noun", "right"),
+    [
+        ("it", "street", True),
+        ("its", "crew", False),  # the crew are several
+        ("They", "pupils", True),
+        ("them", "street", False),
+        ("she", "nurse", True),
+        ("he", "nurse", True),
+        ("he", "queen", False),
+        ("her", "king", False),
+        ("it", "king", False),
+        ("he", "stone", False),
+    ],
+)
+def test_a_pronoun_agrees_in_number_kind_and_sex(pronoun, noun, right):
+    assert agrees(pronoun, noun) is right
+
+
+def test_every_pronoun_agrees_with_its_noun(sentences):
+    for sentence in [*sentences, *load_links(LATER)]:
+        words = sentence.words
+        assert all(agrees(words[start], words[end]) for start, end in sentence.links["pronoun"])
+
+
+def test_kinds_of_nouns_are_words_of_the_sentences(sentences):
+    words = {word for sentence in [*sentences, *load_links(LATER)] for word in sentence.words}
+    assert words >= PLURAL | PEOPLE | WOMEN | MEN
+    assert PEOPLE >= WOMEN | MEN
+    assert not WOMEN & MEN

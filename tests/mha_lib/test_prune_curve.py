@@ -16,10 +16,12 @@ from mha_lib.prune_curve import (
     importance_by_masking,
     least_important_first,
     margins,
+    mean_outputs,
     order_by_repeated_gradient,
     pair_effects,
     prune_curve,
     rank_correlation,
+    with_means,
 )
 from mha_lib.pruning import prune_bert_heads
 from mha_lib.real_heads import bert_attention, keep_heads
@@ -213,3 +215,20 @@ def test_a_smaller_layer_gives_what_the_masked_one_gives(model):
     expected = keep_heads(x, weights, 12, [1, 2, 3, 5, 6, 7, 8, 9, 10])
     np.testing.assert_allclose(bert_attention(x, smaller, left)[0], expected, atol=1e-12)
     assert prune_bert_heads(weights, 12, heads=[])[1] == 12
+
+
+def test_mean_outputs_of_all_heads_and_the_bias_are_the_mean_of_the_layers_output(trial):
+    means = mean_outputs(trial)
+    assert means.shape == (72, 384)
+    layer, real = trial.encoder.blocks[2].attention, trial.mask[:, 0, 0]
+    whole = layer(trial.inputs[2], trial.mask)[real].mean(0)
+    assert torch.allclose(means[24:36].sum(0) + layer.out_proj.bias, whole, atol=1e-5)
+
+
+def test_heads_that_add_nothing_are_masked_heads_and_means_cost_less(trial):
+    heads = [3, 30, 64]
+    before = trial.encoder.blocks[0].attention.out_proj.bias.clone()
+    assert torch.allclose(with_means(trial, heads, torch.zeros(72, 384)), trial.without(heads), atol=1e-5)
+    replaced, masked = with_means(trial, range(72), mean_outputs(trial)), trial.without(range(72))
+    assert (replaced * trial.full).sum(-1).mean() > (masked * trial.full).sum(-1).mean()
+    assert torch.equal(trial.encoder.blocks[0].attention.out_proj.bias, before)
