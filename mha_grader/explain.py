@@ -92,7 +92,7 @@ def difference(expression: str, example: Example) -> str:
     if found is None:
         return (
             f"On the public example {expression} your answer is right; "
-            "the hidden inputs have other shapes and sizes."
+            "the hidden inputs have other shapes, sizes and numbers, and it is called more than once."
         )
     return f"Try it yourself: {expression}\n{found}"
 

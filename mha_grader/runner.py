@@ -19,6 +19,10 @@ from mha_grader.session import OutOfBudget
 from mha_grader.tested import Recorder, Step
 from mha_grader.testing import CallError, Mismatch, Part
 
+# Errors whose texts speak of names and types of the code, not of the numbers that it was given.
+ABOUT_CODE = frozenset(
+    {"NameError", "UnboundLocalError", "AttributeError", "TypeError", "ModuleNotFoundError"}
+)
 NOT_WRITTEN = "it is not written yet: it raises NotImplementedError"
 
 
@@ -120,7 +124,10 @@ def _run(part: Part, rng: np.random.Generator) -> tuple[Status, str]:
 
 
 def describe_error(error: CallError, show_text: bool = False) -> tuple[Status, str]:
-    """Status and words for a call without result. The error's own text is shown only on public inputs."""
+    """Status and words for a call without result.
+
+    The error's own text is shown on public inputs; on hidden ones if it speaks of code, and then without numbers.
+    """
     if error.kind == "timeout":
         return "timeout", "your code did not come to an end within its time"
     if error.kind == "memory":
@@ -132,8 +139,14 @@ def describe_error(error: CallError, show_text: bool = False) -> tuple[Status, s
     if "NotImplementedError" in error.type_names:
         return "error", NOT_WRITTEN
     place = f" on line {error.line} of your cell" if error.line else ""
-    text = f": {clean(error.text)}" if show_text and error.text else ""
+    text = clean(error.text) if show_text else _about_code(error)
+    text = f": {text}" if text else ""
     return "error", f"your code raised {clean(error.type_names[0])}{place}{text}"
+
+
+def _about_code(error: CallError) -> str:
+    """The error's text without its numbers, if it speaks of code; else nothing."""
+    return clean(re.sub(r"\d+", "#", error.text), 120) if error.type_names[0] in ABOUT_CODE else ""
 
 
 def clean(text: str, length: int = 300) -> str:

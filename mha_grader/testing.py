@@ -200,12 +200,13 @@ def checker_parts(check: Any, item: str, *, right: float, each: float) -> list[P
                 f"instance the one called “{refused[0].split('/', 2)[2]}”, with {error}{text and ': '}{text}"
             )
         if all(judged[spec]["accepted"] for spec in candidates.wrong(item)):
-            raise Mismatch("your check accepts everything")
+            told = any(verdict.get("returned") for verdict in judged.values())
+            raise Mismatch(f"your check accepts everything{RETURNED if told else ''}")
 
     def catches(spec: str) -> Callable[[np.random.Generator], None]:
         def caught(rng: np.random.Generator) -> None:
             if judged[spec]["accepted"]:
-                told = " (it returned a value; it should raise an error)" if judged[spec]["returned"] else ""
+                told = RETURNED if judged[spec]["returned"] else ""
                 raise Mismatch(f"your check accepts a function with this mistake{told}")
 
         return caught
@@ -217,6 +218,9 @@ def checker_parts(check: Any, item: str, *, right: float, each: float) -> list[P
         proves = f"The mistake “{title}” ({slug}) is caught."
         parts.append(Part(f"catches {slug}", each, (parts[0].name,), None, proves, catches(spec)))
     return parts
+
+
+RETURNED = " (it returned a value; it should raise an error)"
 
 
 def _raised(verdict: dict[str, Any]) -> tuple[str, str]:
@@ -701,7 +705,15 @@ def as_array(value: Any) -> Any:
 def expect_unchanged(callee: Callee, what: str = "The function") -> None:
     """The last call of `callee` left its arguments as they were."""
     if callee.changed:
-        raise Mismatch(f"{what} changed its argument(s) {', '.join(callee.changed)} in place")
+        changed = " and ".join(map(_in_words, callee.changed))
+        raise Mismatch(f"{what} changed its {changed} in place")
+
+
+def _in_words(argument: str) -> str:
+    """An argument that is named by its place, counted from 0, or by its keyword."""
+    ordinals = dict(enumerate(("first", "second", "third", "fourth", "fifth", "sixth", "seventh")))
+    place = int(argument) if argument.isdigit() else None
+    return f"{ordinals[place]} argument" if place in ordinals else f"argument {argument}"
 
 
 def expect_raises(

@@ -82,6 +82,19 @@ def test_an_error_is_told_with_its_line_and_its_text_only_on_the_example(toy, se
     assert "[[" not in message
 
 
+def test_an_errors_text_is_told_without_an_example_if_it_speaks_of_code(toy, settings):
+    for line, told in [
+        ("return dubble(x)", "raised NameError on line 2 of your cell: name 'dubble' is not defined"),
+        (
+            "raise TypeError(f'no {x.shape} of {x[0, 0]:.3f}')",
+            "raised TypeError on line 2 of your cell: no (#, #) of",
+        ),
+        ("raise ValueError(x[0, 0])", "raised ValueError on line 2 of your cell."),
+    ]:
+        record = grade(toy, settings, quadruple=f"def quadruple(x):\n    {line}")
+        assert told in part(record, "quadruple", "values").message.split("\n")[0], told
+
+
 def test_a_right_answer_may_warn_print_and_end_in_an_error(toy, settings):
     source = DOUBLE + "\nimport sys, warnings\nwarnings.warn('w')\nprint('x', file=sys.stderr)\n1 / 0"
     assert grade(toy, settings, double=source).score == 6.5
