@@ -56,10 +56,6 @@ class Session:
         self._close()
         self._candidates.close()
 
-    def pause(self) -> None:
-        """End the process, so that its memory is free; the next request starts it afresh."""
-        self._close()
-
     def start_item(self) -> None:
         """From here on, calls are counted against a new item's budget."""
         self._item_deadline = min(self.deadline, time.monotonic() + self.budget.item)

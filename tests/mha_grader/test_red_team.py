@@ -14,10 +14,13 @@ import numpy as np
 import psutil
 import pytest
 
+from mha_grader import assignment as assignments
 from mha_grader import grading, rebuild, store, syscalls, wire
 from mha_grader.fork_server import Limits
+from mha_grader.runner import load_parts, run_parts
 from mha_grader.sandbox import Sandbox, SandboxDied, SandboxMemory
 from mha_grader.session import Budget, Session
+from mha_grader.tested import Recorder, local
 from mha_grader.testing import CallError
 
 # --- calls of the kernel --------------------------------------------------------------------------------------
@@ -480,6 +483,34 @@ def test_a_burning_neighbour_cannot_leave_its_processors():
         allowed = value(box, "sorted(__import__('os').sched_getaffinity(0))")
         assert allowed == sorted(os.sched_getaffinity(box.pid))
         assert run(box, "import os; os.sched_setaffinity(0, {0})")["types"][0] == "PermissionError"
+
+
+# --- right code where the student's own is wrong --------------------------------------------------------------
+
+COURSE = Path(__file__).parents[2]
+NAMES = sorted(path.stem for path in (COURSE / "solutions").glob("*.py") if path.stem != "checks")
+
+
+def borrowed(right):
+    """What an item could be that only hands on what another one gives."""
+    if isinstance(right, type):
+        return [type("Borrowed", (right,), {})]
+    return [right, lambda *args, **kwargs: right(*args, **kwargs)[0]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_right_code_that_stands_in_gives_no_other_item_away(name):
+    given = assignments.load(COURSE, name)
+    for item in given.items:
+        right = getattr(given.reference, item)
+        for other in given.rests_on(item):
+            for stolen in borrowed(getattr(given.reference, other)):
+                recorder = Recorder(local(**{item: stolen}))
+                names = {item: recorder.bind(item, right)}
+                parts = load_parts(given.cell("test", item).hidden, names, given.reference)
+                verdicts = run_parts(parts, recorder, lambda part: np.random.default_rng(1))
+                won = sum(verdict.part.points for verdict in verdicts if verdict.status == "pass")
+                assert won <= sum(part.points for part in parts) / 5, (item, other)
 
 
 # --- files ----------------------------------------------------------------------------------------------------
