@@ -8,6 +8,7 @@ import os
 import platform
 import threading
 import time
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -476,6 +477,20 @@ def test_a_hand_in_gets_what_its_code_deserves(toy, settings, tmp_path, name):
     assert all(c.isprintable() or c == "\n" for c in told)
     assert "refuses_text" not in told
     assert set(psutil.Process().children(recursive=True)) <= before
+
+
+def test_large_results_in_every_part_take_no_memory_of_the_grader(toy, settings):
+    source = "import numpy as np\nlarge = np.zeros(2**26 - 1, np.int8)\ndef {}(x):\n    return large"
+    cells = [
+        {"cell_type": "code", "source": source.format(item), "metadata": {"nbgrader": {"grade_id": item}}}
+        for item in ("double", "quadruple")
+    ]
+    tracemalloc.start()
+    try:
+        assert grading.grade_submission(toy, settings, json.dumps({"cells": cells}).encode()).score == 0
+        assert tracemalloc.get_traced_memory()[1] < 300 * 2**20
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_burning_neighbour_cannot_leave_its_processors():
