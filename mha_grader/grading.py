@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -122,11 +121,6 @@ def grade_student(
     return record
 
 
-def _words(source: str) -> set[str]:
-    """What may be a name in a text."""
-    return set(re.findall(r"[^\W\d]\w*", source))
-
-
 def unusable_record(assignment: Assignment, unusable: rebuild.Unusable, data: bytes) -> SubmissionRecord:
     """The record of a hand-in in which nothing can be graded: every part is not run."""
     items = []
@@ -182,7 +176,7 @@ class _Grader:
         self.assignment, self.settings = assignment, settings
         self.old = {item.item: item for item in old.items} if old is not None and old.usable else {}
         self.helpers: list[policy.Helper] = []  # in cells that the student added
-        self.added: set[str] = set()  # the words in these cells
+        self.added: list[str] = []  # these cells
         self.executed: list[tuple[str, str, float]] = []  # label, source ("" if it hung or crashed), seconds
         self.lost: list[str] = []  # items that lost points with the student's own code
         self.again: dict[
@@ -192,8 +186,8 @@ class _Grader:
     def run(self, session: Session, rebuilt: rebuild.Rebuilt) -> list[ItemRecord]:
         failures: dict[str, CallError | None] = {}
         records: list[ItemRecord] = []
-        added = [source for cells in rebuilt.added.values() for source in cells]
-        self.helpers, self.added = policy.helpers(added), set().union(*map(_words, added))
+        self.added = [source for cells in rebuilt.added.values() for source in cells]
+        self.helpers = policy.helpers(self.added)
         self.executed, self.lost, self.again = [], [], {}
         for number, source in enumerate(rebuilt.added.get(None, [])):
             self._execute(session, f"added 0.{number}", source, self.settings.budget.added)
@@ -242,7 +236,8 @@ class _Grader:
     def _earlier(self, item: str, source: str) -> list[str]:
         """Items that lost points, and that this one rests on if it calls any that its solution is made from."""
         basis = self.assignment.rests_on(item)
-        called = basis & (self.added | _words(source))
+        # Megabytes can stand in a hand-in: its words are not listed. A name inside another one does no harm.
+        called = any(name in text for name in basis for text in (source, *self.added))
         return [lost for lost in self.lost if lost in basis] if called else []
 
     def item(
