@@ -479,6 +479,20 @@ def test_a_hand_in_gets_what_its_code_deserves(toy, settings, tmp_path, name):
     assert set(psutil.Process().children(recursive=True)) <= before
 
 
+@pytest.mark.parametrize("place", [1, 3])
+def test_a_cell_that_ends_the_process_only_when_it_is_executed_again_is_left_out(place):
+    once = f"import os, time\nif time.time() > {time.time() + 4}: os._exit(0)"
+    sources = ["x = 6", "def f(): return x + 1", "def g():\n    import os\n    os._exit(0)"]
+    with Session() as session:
+        for number, source in enumerate([*sources[:place], once, *sources[place:]]):
+            assert session.execute(f"cell {number}", source, 5) is None
+        session.start_item()
+        time.sleep(4)
+        with pytest.raises(CallError, match="died"):
+            call(session, "g")
+        assert call(session) == (7, ())
+
+
 def test_large_results_in_every_part_take_no_memory_of_the_grader(toy, settings):
     source = "import numpy as np\nlarge = np.zeros(2**26 - 1, np.int8)\ndef {}(x):\n    return large"
     cells = [
