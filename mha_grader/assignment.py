@@ -88,6 +88,13 @@ class Assignment:
         files = [path.read_text("utf-8") for path in sorted(self.files.glob("*.py"))]
         return hashlib.sha256(repr([parts, files, test.hidden]).encode()).hexdigest()
 
+    def rests_on(self, item: str) -> set[str]:
+        """The earlier items that an item's solution calls, and those that these call."""
+        tree = ast.parse(self.cell("solution", item).source)
+        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        called = names & set(self.items[: self.items.index(item)])
+        return called.union(*map(self.rests_on, called))
+
     def imports(self) -> tuple[str, ...]:
         """Names of the modules that the given cells import."""
         given = [ast.walk(ast.parse(cell.released)) for cell in self.cells if cell.kind == "given"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,22 +28,18 @@ class Example:
     reference: Callable[..., Any]
 
 
-def explain(verdict: Verdict, slug: str | None, example: Example | None, carried: bool = False) -> PartRecord:
+def explain(verdict: Verdict, slug: str | None, example: Example | None) -> PartRecord:
     """The part's record, with a message that holds no hidden input.
 
     Args:
         verdict: on the student's own code.
         slug: the recognised mistake.
         example: both sides of a public example.
-        carried: whether the part passed when right code stood in for earlier items.
     """
     part = verdict.part
-    if carried:
-        return PartRecord(part.name, part.points, "pass", part.proves, carried=True)
     message = verdict.reason
     if slug is not None:
-        pitfall = pitfalls.BANK[slug]
-        message = f"{pitfall.title} ({slug}). {pitfall.reason} {pitfall.fix} {pointer(slug)}"
+        message = account(slug)
     elif verdict.reason == NOT_WRITTEN:
         message = f"{verdict.reason}."
     elif verdict.status in ("fail", "error") and example is not None and part.example is not None:
@@ -53,6 +49,27 @@ def explain(verdict: Verdict, slug: str | None, example: Example | None, carried
     return PartRecord(
         part.name, part.points, verdict.status, part.proves, slug, capital(message), verdict.reason
     )
+
+
+def revised(part: PartRecord, passed: bool, slug: str | None) -> PartRecord:
+    """The part's record once it was tested again, with right code for earlier items.
+
+    Args:
+        part: the record of the first time.
+        passed: whether it passed the second time.
+        slug: the mistake that was recognised then.
+    """
+    if part.status == "pass":
+        return part
+    if passed:
+        return PartRecord(part.name, part.max_points, "pass", part.proves, carried=True)
+    return part if slug is None else replace(part, pitfall=slug, message=capital(account(slug)))
+
+
+def account(slug: str) -> str:
+    """What a mistake is, why it is wrong, what to do, and where the book shows it."""
+    pitfall = pitfalls.BANK[slug]
+    return f"{pitfall.title} ({slug}). {pitfall.reason} {pitfall.fix} {pointer(slug)}"
 
 
 def section_of(slug: str) -> tuple[str, str]:

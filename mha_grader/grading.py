@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 from mha_grader import diagnosis, policy, rebuild, store
 from mha_grader.assignment import Assignment, Cell
 from mha_grader.course import Course
-from mha_grader.explain import Example, explain
+from mha_grader.explain import Example, explain, revised
 from mha_grader.fork_server import Layout, Limits, ServerGone
 from mha_grader.records import ItemRecord, PartRecord, SubmissionRecord
 from mha_grader.runner import Verdict, describe_error, load_parts, run_parts, seed
@@ -78,7 +77,8 @@ def _run(grader: _Grader, rebuilt: rebuild.Rebuilt) -> tuple[list[ItemRecord], t
 
     def once() -> tuple[list[ItemRecord], tuple[str, ...]]:
         with grader.settings.session(grader.assignment) as session:
-            return grader.run(session, rebuilt), tuple(session.log)
+            records = grader.run(session, rebuilt)
+        return grader.run_again(session, records), tuple(session.log)
 
     try:
         return once()
@@ -121,15 +121,6 @@ def grade_student(
     return record
 
 
-def _words(source: str) -> set[str]:
-    """What may be a name in a text."""
-    return set(re.findall(r"[^\W\d]\w*", source))
-
-
-def _passed(verdicts: Iterable[Verdict]) -> set[str]:
-    return {verdict.part.name for verdict in verdicts if verdict.status == "pass"}
-
-
 def unusable_record(assignment: Assignment, unusable: rebuild.Unusable, data: bytes) -> SubmissionRecord:
     """The record of a hand-in in which nothing can be graded: every part is not run."""
     items = []
@@ -170,26 +161,32 @@ def grade_item(assignment: Assignment, settings: Settings, item: str, source: st
 class _Grader:
     """Grades the items of one hand-in in the notebook's order.
 
-    An item may call earlier ones of the same notebook. Where one of those lost points, the item is tested a second
-    time, with right code in its place: what is wrong there costs its own points and not those of the items that
-    rest on it. The second time only says which parts pass and which known mistake there is, since in that process
-    the student's code can read a solution: no other word or number of it reaches the record.
+    An item may call earlier ones of the same notebook. Where the solution does so too, and one of those lost
+    points, the item is tested a second time, with right code in its place: what is wrong there costs its own points
+    and not those of the items that rest on it. Where the solution does not, right code would give the answer away:
+    some items ask for the same function in two forms.
+
+    The second time only says which parts pass and which known mistake there is, since in that process the student's
+    code can read a solution: no other word or number of it reaches the record. It comes when no code of the student
+    will run any more without: two processes one after the other can leave each other signs, in what the machine
+    keeps of files in its memory.
     """
 
     def __init__(self, assignment: Assignment, settings: Settings, old: SubmissionRecord | None = None):
         self.assignment, self.settings = assignment, settings
         self.old = {item.item: item for item in old.items} if old is not None and old.usable else {}
         self.helpers: list[policy.Helper] = []  # in cells that the student added
-        self.added: list[str] = []  # the texts of these cells
+        self.added: list[str] = []  # these cells
         self.executed: list[tuple[str, str, float]] = []  # label, source ("" if it hung or crashed), seconds
         self.lost: list[str] = []  # items that lost points with the student's own code
+        self.again: dict[str, int] = {}  # items to be tested again: how many cells ran before their test
 
     def run(self, session: Session, rebuilt: rebuild.Rebuilt) -> list[ItemRecord]:
         failures: dict[str, CallError | None] = {}
         records: list[ItemRecord] = []
         self.added = [source for cells in rebuilt.added.values() for source in cells]
         self.helpers = policy.helpers(self.added)
-        self.executed, self.lost = [], []
+        self.executed, self.lost, self.again = [], [], {}
         for number, source in enumerate(rebuilt.added.get(None, [])):
             self._execute(session, f"added 0.{number}", source, self.settings.budget.added)
         for cell in self.assignment.cells:
@@ -219,7 +216,7 @@ class _Grader:
     ) -> ItemRecord:
         assert cell.item is not None
         source = rebuilt.sources[cell.item]
-        earlier = self._wrong_before(source)
+        earlier = self._earlier(cell.item, source)
         record = self.old.get(cell.item)
         if (
             record is None
@@ -228,21 +225,18 @@ class _Grader:
         ):
             notes = [*rebuilt.item_notes.get(cell.item, ()), *rebuilt.hints.get(cell.item, ())]
             record = self.item(session, cell.item, source, failures[cell.item], notes, earlier)
+            if record.stood_in:
+                self.again[cell.item] = len(self.executed)
         if not record.earned_alone:
             self.lost.append(cell.item)
         return record
 
-    def _wrong_before(self, source: str) -> tuple[str, ...]:
-        """The items that lost points and that code may call, by itself, through helpers or through right code."""
-        words, known = _words(source), set[str]()
-        while words != known:
-            known = set(words)
-            for helper in self.added:
-                if rebuild.defined_names(helper) & known:
-                    words |= _words(helper)
-            for item in known.intersection(self.lost):
-                words |= _words(self.assignment.cell("solution", item).source)
-        return tuple(item for item in self.lost if item in words)
+    def _earlier(self, item: str, source: str) -> tuple[str, ...]:
+        """Items that lost points, and that this one rests on if it calls any that its solution is made from."""
+        basis = self.assignment.rests_on(item)
+        # Megabytes can stand in a hand-in: its words are not listed. A name inside another one does no harm.
+        called = any(name in text for name in basis for text in (source, *self.added))
+        return tuple(lost for lost in self.lost if lost in basis) if called else ()
 
     def item(
         self,
@@ -261,23 +255,39 @@ class _Grader:
             source: the student's cell.
             failure: why that cell failed, if it did.
             notes: for the student.
-            earlier: items that lost points and that this one may call.
+            earlier: items that lost points, with right code for which this one is to be tested again.
         """
         verdicts, tested = self._judge(session, item, failure)
-        if _passed(verdicts) == {verdict.part.name for verdict in verdicts}:
+        if all(verdict.status == "pass" for verdict in verdicts):
             earlier = ()
-        beside = self._judge_beside(session, item, earlier) if earlier else verdicts
-        carried = _passed(beside) - _passed(verdicts)
+        # What is wrong in an earlier item can look like a mistake in this one: the second time says which it is.
+        found = {} if earlier else self._recognised(item, verdicts)
         reference = getattr(self.assignment.reference, item)
-        known = pitfalls.variants(self.assignment.name, item)
-        found = diagnosis.recognise(item, beside, known, reference)
         example = Example(item, tested, reference) if callable(reference) and tested is not None else None
-        records = tuple(
-            explain(verdict, found.get(verdict.part.name), example, verdict.part.name in carried)
-            for verdict in verdicts
-        )
+        records = tuple(explain(verdict, found.get(verdict.part.name), example) for verdict in verdicts)
         flags, tests = policy.flags(item, source, self.helpers), self.assignment.tests_digest(item)
         return ItemRecord(item, records, source, tuple(notes), flags, tests, earlier)
+
+    def _recognised(self, item: str, verdicts: Sequence[Verdict]) -> dict[str, str]:
+        known, reference = (
+            pitfalls.variants(self.assignment.name, item),
+            getattr(self.assignment.reference, item),
+        )
+        return diagnosis.recognise(item, verdicts, known, reference)
+
+    def run_again(self, session: Session, records: Sequence[ItemRecord]) -> list[ItemRecord]:
+        """The records, with items that rest on wrong ones tested again, in what is left of the session's time."""
+        return [self._again(session, record) if record.item in self.again else record for record in records]
+
+    def _again(self, session: Session, record: ItemRecord) -> ItemRecord:
+        session.log.append(f"{record.item}: tested again, with right {' and '.join(record.stood_in)}")
+        verdicts = self._judge_beside(record.item, record.stood_in, session.deadline)
+        found = self._recognised(record.item, verdicts)
+        parts = [
+            revised(part, verdict.status == "pass", found.get(part.name))
+            for part, verdict in zip(record.parts, verdicts, strict=True)
+        ]
+        return dataclasses.replace(record, parts=tuple(parts))
 
     def _judge(self, session: Session, item: str, failure: CallError | None) -> tuple[list[Verdict], Any]:
         """Verdicts on an item's parts, and what its name stood for: None if there was nothing to test."""
@@ -293,23 +303,21 @@ class _Grader:
             verdicts = run_parts(parts, recorder, lambda part: self._seed(item, part.name))
         return verdicts, tested if failure is None else None
 
-    def _judge_beside(self, session: Session, item: str, earlier: Sequence[str]) -> list[Verdict]:
+    def _judge_beside(self, item: str, earlier: Sequence[str], deadline: float) -> list[Verdict]:
         """Verdicts on an item's parts in a process of its own, where right code stands in for earlier items."""
         failure = None
-        session.log.append(f"{item}: tested again, with right {' and '.join(earlier)}")
-        session.pause()  # one hand-in takes the memory of one process
-        with self.settings.session(self.assignment) as second:
-            second.deadline = session.deadline
+        with self.settings.session(self.assignment) as session:
+            session.deadline = deadline
             try:
-                for label, source, seconds in self.executed:
-                    failed = second.execute(label, source, seconds)
+                for label, source, seconds in self.executed[: self.again[item]]:
+                    failed = session.execute(label, source, seconds)
                     failure = failed if label == item else failure
                     if label in earlier:
                         right = self.assignment.cell("solution", label).source
-                        second.execute(f"right {label}", right, self.settings.budget.cell)
+                        session.execute(f"right {label}", right, self.settings.budget.cell)
             except OutOfBudget:
                 failure = CallError("timeout")
-            return self._judge(second, item, failure)[0]
+            return self._judge(session, item, failure)[0]
 
     def _seed(self, item: str, part: str) -> Any:
         return seed(self.settings.secret, f"{self.assignment.name} {self.assignment.version}", item, part)

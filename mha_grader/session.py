@@ -56,10 +56,6 @@ class Session:
         self._close()
         self._candidates.close()
 
-    def pause(self) -> None:
-        """End the process, so that its memory is free; the next request starts it afresh."""
-        self._close()
-
     def start_item(self) -> None:
         """From here on, calls are counted against a new item's budget."""
         self._item_deadline = min(self.deadline, time.monotonic() + self.budget.item)
@@ -132,14 +128,17 @@ class Session:
         raise CallError(kind)
 
     def _restart(self) -> None:
-        self._sandbox = Sandbox(self.layout, self.limits)
-        executed, self._executed = self._executed, []
-        for label, source, seconds in executed:
-            if self._sandbox is None:  # a cell that went well before brought this process down: leave it out
-                self._sandbox = Sandbox(self.layout, self.limits)
-            if time.monotonic() > self.deadline:
-                raise OutOfBudget
-            self.execute(label, source, seconds)
+        todo = self._executed
+        while self._sandbox is None:
+            self._sandbox = Sandbox(self.layout, self.limits)
+            executed, self._executed = todo, []
+            for number, (label, source, seconds) in enumerate(executed):
+                if time.monotonic() > self.deadline:
+                    raise OutOfBudget
+                self.execute(label, source, seconds)
+                if self._sandbox is None:  # a cell that went well before brought it down: leave it out
+                    todo = executed[:number] + executed[number + 1 :]
+                    break
 
     def _close(self) -> None:
         if self._sandbox is not None:

@@ -7,6 +7,7 @@ Calling it makes a request, which something carries out: the student's process, 
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from mha_grader.session import read_reply
 from mha_grader.testing import CallError
 
 PLAIN = (str, int, float, type(None), wire.Handle, wire.Opaque)
+MAX_KEPT = 2**20  # bytes of one result in the record: far more than a right one, and than known mistakes give
 Perform = Callable[[dict[str, Any]], tuple[Any, tuple[str, ...]]]
 
 
@@ -68,6 +70,15 @@ def _copied(value: Any) -> Any:
     return value if isinstance(value, PLAIN) else copy.deepcopy(value)
 
 
+def _size(value: Any) -> int:
+    """About how many bytes plain data takes."""
+    if isinstance(value, dict):
+        return _size(list(value)) + _size(list(value.values()))
+    if isinstance(value, list | tuple):
+        return sum(map(_size, value))
+    return getattr(value, "nbytes", 0) or sys.getsizeof(value)
+
+
 class Recorder:
     """Stands between a hidden test and whatever carries its requests out, and keeps what happened."""
 
@@ -109,7 +120,8 @@ class Recorder:
         except CallError as error:
             self.steps.append(Step(request, error=error))
             raise
-        self.steps.append(Step(request, value, changed=changed))
+        kept = value if _size(value) <= MAX_KEPT else wire.Opaque("something large")
+        self.steps.append(Step(request, kept, changed=changed))
         return _copied(value), changed
 
     def keep(self, target: str | wire.Handle, method: str | None, args: Any, kwargs: Any) -> TestedObject:

@@ -80,6 +80,9 @@ __all__ = [
 ]
 
 
+MAX_FILLED = 100_000  # numbers in the module of a public example, which is small
+
+
 class Mismatch(Exception):  # noqa: N818 - it is a verdict, not a fault
     """The student's result is not what was expected. The message may be shown to the student."""
 
@@ -529,6 +532,9 @@ def filled(module: Any) -> Any:
     For public examples. Students have the same function in `checks`, beside their notebook.
     """
     shapes = {name: np.shape(as_array(value)) for name, value in module.state_dict().items()}
+    expect(
+        sum(map(math.prod, shapes.values())) <= MAX_FILLED, "the module of the example has too many numbers"
+    )
     module.load_parameters(
         {
             name: 0.5 * np.sin(1.3 * np.arange(math.prod(shape)) + sum(map(ord, name))).reshape(shape)

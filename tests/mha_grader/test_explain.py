@@ -100,3 +100,14 @@ def test_a_family_of_two_words_has_a_page_too():
         "Pitfalls: reading heads",
         "pitfalls_reading_heads.html#offset-summed",
     )
+
+
+class Huge(Scale):
+    def state_dict(self):
+        return {"x.weight": np.zeros(2**20, np.int8)}
+
+
+def test_a_module_that_says_it_is_huge_is_not_filled():
+    text = tried("filled(f(2))(torch.ones(1, 2))", Huge, Scale)
+    assert "expected tensor" in text
+    assert "there, your code" not in text

@@ -6,8 +6,10 @@ from dataclasses import replace
 import pytest
 
 from mha_grader import grading
-from mha_grader.assignment import CourseError
+from mha_grader.assignment import Cell, CourseError
 from mha_grader.records import from_json, to_json
+
+from .conftest import QUADRUPLE_TESTS
 
 DOUBLE = "def double(x):\n    if isinstance(x, str):\n        raise TypeError(x)\n    return 2 * x\n"
 QUADRUPLE = "def quadruple(x):\n    return double(double(x))\n"
@@ -154,19 +156,6 @@ def test_a_helper_that_calls_the_wrong_item_is_followed(toy, settings):
     assert scores(grade(toy, settings, extra, double="double = None", quadruple=source))["quadruple"] == 1.5
 
 
-def test_what_right_code_calls_is_right_as_well(toy, settings):
-    quadruple, answers = "def quadruple(x): return 0 * x", "answers = {'number': int(quadruple(10.5))}"
-    record = grade(toy, settings, double=WRONG_DOUBLE["wrong"], quadruple=quadruple, answers=answers)
-    assert scores(record) == {"double": 0, "quadruple": 0, "answers": 1}
-    assert record.items[2].stood_in == ("double", "quadruple")  # the right `quadruple` calls `double`
-
-
-def test_a_helper_that_is_not_used_is_no_reason_to_test_again(toy, settings):
-    extra = [("test_double", "def twice(x):\n    return double(x)")]
-    record = grade(toy, settings, extra, double="double = None", quadruple="quadruple = lambda x: 5 * x")
-    assert record.items[1].stood_in == ()
-
-
 def test_with_right_code_before_it_an_item_has_to_be_right_itself(toy, settings):
     record = grade(
         toy, settings, double=WRONG_DOUBLE["wrong"], quadruple="def quadruple(x): return double(x)"
@@ -180,6 +169,35 @@ def test_an_item_that_names_no_wrong_one_is_tested_once(toy, settings):
     record = grade(toy, settings, double="double = None", quadruple="quadruple = lambda x: 5 * x")
     assert record.log.count("quadruple: tested") == 1
     assert not [line for line in record.log if "again" in line]
+
+
+def test_right_code_stands_in_only_where_the_solution_calls_it(toy, settings):
+    """Else it would answer what it is not needed for, or a question could be answered in two ways."""
+    guess = "answers = {'number': 42 if double(1) == 2 else 41}"
+    record = grade(toy, settings, double=WRONG_DOUBLE["wrong"], answers=guess)
+    assert scores(record) == {"double": 0, "quadruple": 1.5, "answers": 0}
+    assert record.items[2].stood_in == ()
+
+
+def test_what_stands_in_does_not_call_what_is_wrong(toy, settings):
+    right = "def octuple(x):\n    return 2 * quadruple(x)"
+    tests = QUADRUPLE_TESTS.replace("quadruple", "octuple").replace("4 *", "8 *")
+    more = [
+        Cell("octuple", "solution", "", right, "octuple"),
+        Cell("test_octuple", "test", "", tests, "octuple", 1.5),
+    ]
+    longer = replace(toy, cells=(*toy.cells, *more))
+    quadruple = QUADRUPLE.replace("double(double(x))", "3 * double(x)")
+    record = grade(longer, settings, double=WRONG_DOUBLE["wrong"], quadruple=quadruple, octuple=right)
+    assert scores(record) == {"double": 0, "quadruple": 0, "answers": 1, "octuple": 1.5}
+
+
+def test_no_code_of_a_student_runs_without_right_code_after_it_ran_with_it(toy, settings):
+    """What it saw could come back by signs; and time that a second run takes is no other item's."""
+    record = grade(toy, settings, double=WRONG_DOUBLE["wrong"])
+    tested = [line for line in record.log if "tested" in line]
+    assert tested[:3] == ["double: tested", "quadruple: tested", "answers: tested"]
+    assert tested[3:] == ["quadruple: tested again, with right double"]
 
 
 # In the second process the right `double` can be read. Whatever an item makes of that must not leave it.

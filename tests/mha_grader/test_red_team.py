@@ -8,16 +8,20 @@ import os
 import platform
 import threading
 import time
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
 
+from mha_grader import assignment as assignments
 from mha_grader import grading, rebuild, store, syscalls, wire
 from mha_grader.fork_server import Limits
+from mha_grader.runner import load_parts, run_parts
 from mha_grader.sandbox import Sandbox, SandboxDied, SandboxMemory
 from mha_grader.session import Budget, Session
+from mha_grader.tested import Recorder, local
 from mha_grader.testing import CallError
 
 # --- calls of the kernel --------------------------------------------------------------------------------------
@@ -475,11 +479,79 @@ def test_a_hand_in_gets_what_its_code_deserves(toy, settings, tmp_path, name):
     assert set(psutil.Process().children(recursive=True)) <= before
 
 
+@pytest.mark.parametrize("place", [1, 3])
+def test_a_cell_that_ends_the_process_only_when_it_is_executed_again_is_left_out(place):
+    once = f"import os, time\nif time.time() > {time.time() + 4}: os._exit(0)"
+    sources = ["x = 6", "def f(): return x + 1", "def g():\n    import os\n    os._exit(0)"]
+    with Session() as session:
+        for number, source in enumerate([*sources[:place], once, *sources[place:]]):
+            assert session.execute(f"cell {number}", source, 5) is None
+        session.start_item()
+        time.sleep(4)
+        with pytest.raises(CallError, match="died"):
+            call(session, "g")
+        assert call(session) == (7, ())
+
+
+def test_large_results_in_every_part_take_no_memory_of_the_grader(toy, settings):
+    source = "import numpy as np\nlarge = np.zeros(2**26 - 1, np.int8)\ndef {}(x):\n    return large"
+    cells = [
+        {"cell_type": "code", "source": source.format(item), "metadata": {"nbgrader": {"grade_id": item}}}
+        for item in ("double", "quadruple")
+    ]
+    tracemalloc.start()
+    try:
+        assert grading.grade_submission(toy, settings, json.dumps({"cells": cells}).encode()).score == 0
+        assert tracemalloc.get_traced_memory()[1] < 300 * 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def test_very_many_words_take_no_memory_of_the_grader(toy, settings):
+    words = "".join(f" w{number}" for number in range(100_000))
+    texts = [f"'{words.replace('w', letter)}'" for letter in "abcdefghij"]
+    cells = [{"cell_type": "code", "source": source} for source in texts]
+    tracemalloc.start()
+    try:
+        grading.grade_submission(toy, settings, json.dumps({"cells": cells}).encode())
+        assert tracemalloc.get_traced_memory()[1] < 60 * 2**20
+    finally:
+        tracemalloc.stop()
+
+
 def test_a_burning_neighbour_cannot_leave_its_processors():
     with Sandbox() as box:
         allowed = value(box, "sorted(__import__('os').sched_getaffinity(0))")
         assert allowed == sorted(os.sched_getaffinity(box.pid))
         assert run(box, "import os; os.sched_setaffinity(0, {0})")["types"][0] == "PermissionError"
+
+
+# --- right code where the student's own is wrong --------------------------------------------------------------
+
+COURSE = Path(__file__).parents[2]
+NAMES = sorted(path.stem for path in (COURSE / "solutions").glob("*.py") if path.stem != "checks")
+
+
+def borrowed(right):
+    """What an item could be that only hands on what another one gives."""
+    if isinstance(right, type):
+        return [type("Borrowed", (right,), {})]
+    return [right, lambda *args, **kwargs: right(*args, **kwargs)[0]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_right_code_that_stands_in_gives_no_other_item_away(name):
+    given = assignments.load(COURSE, name)
+    for item in given.items:
+        right = getattr(given.reference, item)
+        for other in given.rests_on(item):
+            for stolen in borrowed(getattr(given.reference, other)):
+                recorder = Recorder(local(**{item: stolen}))
+                names = {item: recorder.bind(item, right)}
+                parts = load_parts(given.cell("test", item).hidden, names, given.reference)
+                verdicts = run_parts(parts, recorder, lambda part: np.random.default_rng(1))
+                won = sum(verdict.part.points for verdict in verdicts if verdict.status == "pass")
+                assert won <= sum(part.points for part in parts) / 5, (item, other)
 
 
 # --- files ----------------------------------------------------------------------------------------------------

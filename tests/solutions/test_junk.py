@@ -12,6 +12,7 @@ JUNK = [  # results that are none, where an array or a number is asked for
     "text",
     True,
     3.5,
+    10**6,
     -(10**400),
     float("nan"),
     (),
