@@ -506,7 +506,7 @@ zeros, ones = np.zeros((2, 2)), np.eye(2)  # all scores are 0: each token averag
 mask = np.array([[[[True, False], [True, True]]], [[[True, True], [False, True]]]])  # (batch, 1, n, n)
 check_close(
     "a mask for each sequence",
-    multi_head_attention(X, zeros, zeros, ones, ones, 2, mask),
+    multi_head_attention(X, zeros, zeros, ones, ones, 2, mask=mask),
     [[[2, 0], [3, 4]], [[3, 4], [5, 5]]],
     mistakes={
         "the mask has no effect, or the masked scores became 0": [[[3, 4], [3, 4]], [[3, 4], [3, 4]]],

@@ -206,7 +206,7 @@ check_close(
 mask = np.array([[True, True], [False, True]])  # (n, n)
 check_close(
     "attention weights under a mask",
-    bert_attention(x, weights, 1, mask)[1],
+    bert_attention(x, weights, 1, mask=mask)[1],
     [[[[0.75, 0.25], [0.0, 1.0]]]],
     mistakes={
         "the mask has no effect": [[[[0.75, 0.25], [0.75, 0.25]]]],
