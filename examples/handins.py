@@ -305,6 +305,7 @@ HANDINS: Mapping[str, Mapping[str, HandIn]] = {
             lost={
                 "attention": (
                     "mask",
+                    "square mask",
                     "one mask for all",
                     "mask for each sequence",
                     "mask for all queries",

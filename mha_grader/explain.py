@@ -96,7 +96,10 @@ def difference(expression: str, example: Example) -> str:
     """Evaluate an expression on public inputs with the student's function and with the reference."""
     names = {"np": np, "torch": sys.modules.get("torch"), "filled": filled}
     reference = Recorder(local(**{example.item: example.reference})).bind(example.item, example.reference)
-    expected = eval(expression, {**names, example.item: reference})
+    try:
+        expected = eval(expression, {**names, example.item: reference})
+    except CallError as error:
+        return _different_error(expression, {**names, example.item: example.tested}, error.type_names[0])
     try:
         got = eval(expression, {**names, example.item: example.tested})
         found = first_difference(got, expected)
@@ -112,6 +115,23 @@ def difference(expression: str, example: Example) -> str:
             "the hidden inputs have other shapes, sizes and numbers, and it is called more than once."
         )
     return f"Try it yourself: {expression}\n{found}"
+
+
+def _different_error(expression: str, names: dict[str, Any], wanted: str) -> str:
+    """What an expression gives that should raise an error of the class `wanted`."""
+    try:
+        got = eval(expression, names)
+    except CallError as error:
+        if wanted in error.type_names:
+            text = clean(error.text, 200) or "(none)"
+            return f"On the public example {expression} there is a {wanted}, as it should be; its text is: {text}"
+        return (
+            f"Try it yourself: {expression}\nexpected a {wanted}; "
+            f"there, {describe_error(error, show_text=True)[1]}."
+        )
+    except OutOfBudget:
+        return f"Try it yourself: {expression}"
+    return f"Try it yourself: {expression}\nexpected a {wanted}, got {show(got)}"
 
 
 def first_difference(got: Any, expected: Any, place: str = "the result") -> str | None:

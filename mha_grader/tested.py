@@ -131,8 +131,12 @@ class Recorder:
             CallError: if the call gave no result.
         """
         self._kept += 1
-        self.request("call", target, method=method, args=list(args), kwargs=kwargs, keep=self._kept)
-        return TestedObject(self, wire.Handle(self._kept))
+        _, changed = self.request(
+            "call", target, method=method, args=list(args), kwargs=kwargs, keep=self._kept
+        )
+        kept = TestedObject(self, wire.Handle(self._kept))
+        kept.changed = changed  # by the call that made it
+        return kept
 
 
 class TestedFunction:

@@ -180,8 +180,8 @@ check_unchanged(
 ### BEGIN HIDDEN TESTS
 
 
-def decided(rng, batch=1, num_kv_heads=6):
-    layer = decided_layer(rng, batch, n=7, num_heads=6, d_k=3, num_kv_heads=num_kv_heads, apart=300.0)
+def decided(rng, batch=1, num_kv_heads=6, n=7):
+    layer = decided_layer(rng, batch, n, num_heads=6, d_k=3, num_kv_heads=num_kv_heads, apart=300.0)
     return *heads_alone(layer), num_kv_heads
 
 
@@ -200,7 +200,7 @@ def as_many_key_heads(rng):
 
 
 @part(
-    points=4,
+    points=3,
     example="grouped_query_attention(np.array([[[0.0, 1.0, 2.0, 3.0], [2.0, 1.0, 1.0, 0.0]]]), np.eye(4), "
     "np.eye(4)[:, :2], np.eye(4)[:, :2], np.eye(4), 4, 2)",
 )
@@ -261,8 +261,21 @@ def output_projection(rng):
     "np.eye(2), 2, 2)",
 )
 def batch(rng):
-    "Each sequence of a batch is treated by itself."
+    "Each sequence of a batch is treated by itself, also if it is a single token."
     expect_output(decided(rng, batch=3))
+    expect_output(decided(rng, batch=2, n=1))
+
+
+@part(
+    points=1,
+    needs=("groups", "batch"),
+    example="grouped_query_attention(np.arange(8.0).reshape(2, 1, 4), np.eye(4), np.eye(4)[:, :2], "
+    "np.eye(4)[:, :2], np.eye(4), 4, 2)",
+)
+def groups_in_a_batch(rng):
+    "Each sequence of a batch has keys and values of its own, also where heads share them."
+    expect_output(decided(rng, batch=2, num_kv_heads=3))
+    expect_output(decided(rng, batch=3, num_kv_heads=2))
 
 
 @part(points=1, needs="as_many_key_heads")
@@ -416,7 +429,8 @@ for n in (1_000, 4_000, 32_000, 128_000):
 #   heads, side by side, go through `W_O`.
 # * `reset()`: everything that came is forgotten. The next chunk starts new sequences, and there may be more
 #   or fewer of them. Until then the batch size stays the same.
-# * Two objects have nothing to do with each other. `forward` does not change its argument.
+# * Two objects have nothing to do with each other, also if they are made of the same weights: neither making
+#   an object nor `forward` changes an argument.
 # * It is not graded how you do it, only what comes out: whoever keeps the chunks and computes everything
 #   again is right, if slow.
 #
@@ -571,7 +585,7 @@ def token_by_token(rng):
 
 
 @part(
-    points=3,
+    points=2,
     example="list(map(CachedAttention(np.zeros((1, 1)), np.zeros((1, 1)), np.eye(1), np.eye(1), 1).forward, "
     "[np.array([[[2.0], [4.0]]]), np.array([[[9.0], [1.0]]])]))[1]",
 )
@@ -593,6 +607,18 @@ def batch(rng):
     "Each sequence of a batch is treated by itself."
     X, weights = decided(rng, batch=3, n=5)
     expect_last(CachedAttention(*weights), X, weights)
+
+
+@part(
+    points=1,
+    needs=("token_by_token", "batch"),
+    example="list(map(CachedAttention(np.zeros((1, 1)), np.zeros((1, 1)), np.eye(1), np.eye(1), 1).forward, "
+    "[np.array([[[2.0]], [[10.0]]]), np.array([[[4.0]], [[30.0]]])]))[1]",
+)
+def batch_with_a_past(rng):
+    "Each sequence of a batch has a past of its own."
+    X, weights = decided(rng, batch=3, n=4)
+    expect_outputs(CachedAttention(*weights), X, weights, 1, 1, 1, 1)
 
 
 @part(
@@ -650,10 +676,11 @@ def two_objects(rng):
 
 
 @part(points=1, needs="one_chunk")
-def chunk_unchanged(rng):
-    "The caller's array is as it was."
+def inputs_unchanged(rng):
+    "The caller's arrays, the weights as well as the chunk, are as they were."
     X, weights = decided(rng)
     layer = CachedAttention(*weights)
+    expect_unchanged(layer, "Making an object")
     forward = layer.forward
     try:
         forward(X)
@@ -775,9 +802,9 @@ check_unchanged(
 ### BEGIN HIDDEN TESTS
 
 
-def decided(rng, batch=1, num_heads=4):
+def decided(rng, batch=1, num_heads=4, n=7):
     # So far apart that only the part about the scale can see a wrong one.
-    return heads_alone(decided_layer(rng, batch, n=7, num_heads=num_heads, d_k=3, d_model=12, apart=80.0))
+    return heads_alone(decided_layer(rng, batch, n, num_heads=num_heads, d_k=3, d_model=12, apart=80.0))
 
 
 def expect_output(arguments):
@@ -795,7 +822,7 @@ def full_width(rng):
 
 
 @part(
-    points=2,
+    points=1,
     example="pruned_attention(np.array([[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]]), np.zeros((3, 2)), "
     "np.zeros((3, 2)), np.eye(3, 2), np.eye(2, 3), 2)",
 )
@@ -843,8 +870,21 @@ def output_projection(rng):
     "np.eye(2), 2)",
 )
 def batch(rng):
-    "Each sequence of a batch is treated by itself."
+    "Each sequence of a batch is treated by itself, also if it is a single token."
     expect_output(decided(rng, batch=2))
+    expect_output(decided(rng, batch=3, n=1))
+
+
+@part(
+    points=1,
+    needs=("narrower", "batch"),
+    example="pruned_attention(np.arange(12.0).reshape(2, 2, 3), np.zeros((3, 2)), np.zeros((3, 2)), "
+    "np.eye(3, 2), np.eye(2, 3), 2)",
+)
+def narrower_in_a_batch(rng):
+    "Each sequence of a batch is treated by itself, also by narrower heads."
+    expect_output(decided(rng, batch=3, num_heads=2))
+    expect_output(decided(rng, batch=2, num_heads=1))
 
 
 @part(points=1, needs="full_width")

@@ -143,14 +143,14 @@ def whole_number(rng):
     expect_whole(head_dim(768, 12), WIDTH)
 
 
-@part(points=2, needs="values")
+@part(points=2, needs="values", example="head_dim(7, 2)")
 def does_not_divide(rng):
     "If the heads cannot share the features equally, as in head_dim(7, 2), there is a ValueError."
     for d_model, num_heads in [(7, 2), (10, 4), (3, 5), (768, int(rng.choice([5, 7, 10, 11])))]:
         expect_raises(head_dim, d_model, num_heads, error="ValueError")
 
 
-@part(points=2, needs="values")
+@part(points=2, needs="values", example="head_dim(8, 0)")
 def not_positive(rng):
     "If one of the numbers is 0 or negative, as in head_dim(-8, 4) or head_dim(8, 0), there is a ValueError."
     number = int(rng.integers(2, 9))
@@ -158,7 +158,7 @@ def not_positive(rng):
         expect_raises(head_dim, d_model, num_heads, error="ValueError")
 
 
-@part(points=1, needs=("does_not_divide", "not_positive"))
+@part(points=1, needs=("does_not_divide", "not_positive"), example="head_dim(7, 2)")
 def message(rng):
     "The text of the error contains both numbers, for head_dim(7, 2) as well as for head_dim(-8, 4)."
     heads = int(rng.choice([23, 34, 58]))
@@ -406,7 +406,7 @@ print("two reshapes undo each other as well:         ", np.array_equal(wrong.res
 #
 # **Contract** of `multi_head_attention(X, W_Q, W_K, W_V, W_O, num_heads, mask=None)`
 #
-# * `X`: tokens `(batch, n, d_model)`.
+# * `X`: tokens `(batch, n, d_model)`; it may be a single one, n = 1.
 # * `W_Q`, `W_K`, `W_V`, `W_O`: weights `(d_model, d_model)`, used as `X @ W`. Head i owns the columns from
 #   `i*d_k` up to, but without, `(i+1)*d_k` of the first three, and so the *rows* of these numbers of `W_O`.
 # * `num_heads`: int that divides `d_model`; you need not check it.
@@ -506,7 +506,7 @@ zeros, ones = np.zeros((2, 2)), np.eye(2)  # all scores are 0: each token averag
 mask = np.array([[[[True, False], [True, True]]], [[[True, True], [False, True]]]])  # (batch, 1, n, n)
 check_close(
     "a mask for each sequence",
-    multi_head_attention(X, zeros, zeros, ones, ones, 2, mask),
+    multi_head_attention(X, zeros, zeros, ones, ones, 2, mask=mask),
     [[[2, 0], [3, 4]], [[3, 4], [5, 5]]],
     mistakes={
         "the mask has no effect, or the masked scores became 0": [[[3, 4], [3, 4]], [[3, 4], [3, 4]]],
@@ -587,10 +587,11 @@ def scale(rng):
 
 @part(points=2)
 def all_together(rng):
-    "Any tokens, any weights, any number of heads."
+    "Any tokens, or a single one, any weights, any number of heads."
     expect_output(*random_layer(rng, batch=2, n=5, num_heads=3, d_k=4))
     expect_output(*random_layer(rng, batch=3, n=4, num_heads=2, d_k=7))
     expect_output(*random_layer(rng, batch=2, n=3, num_heads=5, d_k=1))
+    expect_output(*random_layer(rng, batch=3, n=1, num_heads=2, d_k=4))
 
 
 @part(
@@ -606,11 +607,15 @@ def mask(rng):
 @part(
     points=1,
     example="multi_head_attention(np.arange(8.0).reshape(2, 2, 2), np.zeros((2, 2)), np.zeros((2, 2)), "
-    "np.eye(2), np.eye(2), 2, np.tri(2, dtype=bool))",
+    "np.eye(2), np.eye(2), 2, mask=np.tri(2, dtype=bool))",
 )
 def one_mask_for_all(rng):
-    "A mask of shape (n, n) holds for every sequence and every head."
+    "A mask of shape (n, n) holds for every sequence and every head; it may be passed by name, as mask=…"
     expect_output(*undecided_layer(rng, batch=3, n=5, num_heads=2, d_k=4), random_mask(rng, 5, 5))
+    layer, mask = undecided_layer(rng, batch=2, n=7, num_heads=3, d_k=2), random_mask(rng, 7, 7)
+    expect_close(
+        output_of(multi_head_attention(*layer, mask=mask)), reference.multi_head_attention(*layer, mask)
+    )
 
 
 @part(
@@ -880,7 +885,8 @@ def inputs_unchanged(rng):
 # **Contract** of `cross_attention(X, memory, W_Q, W_K, W_V, W_O, num_heads)`
 #
 # * `X`: tokens that ask, `(batch, n, d_model)`.
-# * `memory`: tokens that are attended to, `(batch, m, d_model)`. `m` may be smaller or larger than `n`.
+# * `memory`: tokens that are attended to, `(batch, m, d_model)`. `m` may be smaller or larger than `n`,
+#   and each of them may be 1.
 # * The weights and `num_heads` are those of `multi_head_attention`. There is no mask.
 # * Returns the output `(batch, n, d_model)` alone: one row for each token that asks.
 #
@@ -997,9 +1003,12 @@ def several_heads(rng):
 
 @part(points=2)
 def all_together(rng):
-    "Any tokens, any weights, any number of heads."
+    "Any tokens, any weights, any number of heads; a single token may ask, and the memory may be a single token."
     expect_output(*with_memory(5, *random_layer(rng, batch=2, n=12, num_heads=3, d_k=8)))
     expect_output(*with_memory(6, *random_layer(rng, batch=3, n=10, num_heads=2, d_k=7)))
+    expect_output(*with_memory(1, *random_layer(rng, batch=2, n=5, num_heads=3, d_k=4)))
+    expect_output(*with_memory(6, *random_layer(rng, batch=3, n=7, num_heads=2, d_k=4)))
+    expect_output(*with_memory(1, *random_layer(rng, batch=2, n=2, num_heads=3, d_k=2)))
 
 
 @part(points=1, needs=("from_memory", "one_head"))

@@ -206,7 +206,7 @@ check_close(
 mask = np.array([[True, True], [False, True]])  # (n, n)
 check_close(
     "attention weights under a mask",
-    bert_attention(x, weights, 1, mask)[1],
+    bert_attention(x, weights, 1, mask=mask)[1],
     [[[[0.75, 0.25], [0.0, 1.0]]]],
     mistakes={
         "the mask has no effect": [[[[0.75, 0.25], [0.75, 0.25]]]],
@@ -300,8 +300,9 @@ def attention_weights(rng):
     example=f"bert_attention(np.array([[[1.0, 2.0]], [[3.0, 4.0]]]), {stored_text(2)}, 2)[0]",
 )
 def batch(rng):
-    "Each sequence of a batch is treated by itself."
+    "Each sequence of a batch is treated by itself, also if it is a single token."
     expect_output(rng.normal(size=(3, 5, 6)), some_weights(rng), 6)
+    expect_output(rng.normal(size=(2, 1, 6)), some_weights(rng), 6)
 
 
 @part(
@@ -317,13 +318,15 @@ def mask(rng):
 @part(
     points=1,
     example="bert_attention(np.array([[[1.0, 2.0], [3.0, 4.0]]]), "
-    f"{stored_text(2, weight='np.zeros((2, 2))', bias='np.ones(2)')}, 2, np.array([[[[True, False]]]]))[1]",
+    f"{stored_text(2, weight='np.zeros((2, 2))', bias='np.ones(2)')}, 2, mask=np.array([[[[True, False]]]]))[1]",
 )
 def mask_for_each_sequence(rng):
-    "A mask of shape (batch, 1, n, n) or (batch, 1, 1, n) holds for all heads of a sequence."
+    "A mask (batch, 1, n, n) or (batch, 1, 1, n) holds for all heads of a sequence; its name is mask."
     weights = undecided(some_weights(rng))
     expect_output(rng.normal(size=(2, 5, 6)), weights, 6, random_mask(rng, 2, 1, 5, 5))
-    expect_output(rng.normal(size=(2, 5, 6)), weights, 6, random_mask(rng, 2, 1, 1, 5))
+    x, mask = rng.normal(size=(2, 5, 6)), random_mask(rng, 2, 1, 1, 5)
+    expected = reference.bert_attention(x, weights, 6, mask)[0]
+    expect_close(output_of(bert_attention(x, weights, 6, mask=mask)), expected)
 
 
 @part(points=1, needs="output")
@@ -618,6 +621,11 @@ def some_layer(rng, biased=()):
     return stored_layer(rng, batch=2, n=4, num_heads=5, d_k=3, biased=biased)
 
 
+def some_heads(rng, how_many):
+    # In rising order: that any other is allowed, too, is the matter of one part.
+    return sorted(int(head) for head in rng.permutation(5)[:how_many])
+
+
 def expect_kept(layer, keep):
     expect_close(keep_heads(*layer, keep), reference.keep_heads(*layer, keep))
 
@@ -633,12 +641,24 @@ def one_head(rng):
 
 
 @part(
-    points=2,
-    example=f"keep_heads(np.array([[[1.0, 2.0, 3.0]]]), {stored_text(3)}, 3, [2, 0])",
+    points=1,
+    example=f"keep_heads(np.array([[[1.0, 2.0, 3.0]]]), {stored_text(3)}, 3, [0, 2])",
 )
 def several_heads(rng):
-    "Several heads may be kept, in whatever order they are listed."
-    expect_kept(some_layer(rng), [int(head) for head in rng.permutation(5)[:3]])
+    "Several heads may be kept."
+    expect_kept(some_layer(rng), some_heads(rng, 3))
+
+
+@part(
+    points=1,
+    needs="several_heads",
+    example=f"keep_heads(np.array([[[1.0, 2.0, 3.0]]]), {stored_text(3)}, 3, keep=[2, 0])",
+)
+def any_order(rng):
+    "The heads that are kept may be listed in any order."
+    layer = some_layer(rng)
+    for keep in ([4, 1], [3, 4, 0]):
+        expect_close(keep_heads(*layer, keep=keep), reference.keep_heads(*layer, keep))
 
 
 @part(
@@ -646,20 +666,21 @@ def several_heads(rng):
     example=f"keep_heads(np.array([[[1.0, 2.0]]]), {stored_text(2)}, 2, [0, 1])",
 )
 def all_heads(rng):
-    "With all heads kept, it is the output of the whole attention, scores divided by the root of d_k."
+    "With all heads kept, it is the output of the whole attention, scores divided by √d_k, also of one token."
     _, weights, num_heads = some_layer(rng)
     weights["query"]["weight"] = rng.normal(size=(15, 15))
-    expect_kept((rng.normal(size=(2, 4, 15)), weights, num_heads), [3, 0, 4, 1, 2])
+    expect_kept((rng.normal(size=(2, 4, 15)), weights, num_heads), [0, 1, 2, 3, 4])
+    expect_kept((rng.normal(size=(3, 1, 15)), weights, num_heads), [0, 1, 2, 3, 4])
 
 
 @part(
     points=2,
     example=f"keep_heads(np.array([[[1.0, 2.0, 3.0]]]), {stored_text(3)} | "
-    "{'dense': {'weight': np.eye(3), 'bias': np.full(3, 10.0)}}, 3, [2, 0])",
+    "{'dense': {'weight': np.eye(3), 'bias': np.full(3, 10.0)}}, 3, [0, 2])",
 )
 def bias_of_dense_once(rng):
     "The bias of dense belongs to the output, once, however many heads are kept."
-    expect_kept(some_layer(rng, biased=["dense"]), [int(head) for head in rng.permutation(5)[:3]])
+    expect_kept(some_layer(rng, biased=["dense"]), some_heads(rng, 3))
 
 
 @part(
@@ -669,7 +690,7 @@ def bias_of_dense_once(rng):
 )
 def bias_of_values(rng):
     "The bias of a head's values comes and goes with the head."
-    expect_kept(some_layer(rng, biased=["value"]), [int(head) for head in rng.permutation(5)[:2]])
+    expect_kept(some_layer(rng, biased=["value"]), some_heads(rng, 2))
 
 
 @part(points=1, needs="one_head")

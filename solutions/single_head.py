@@ -214,8 +214,8 @@ def input_unchanged(rng):
 # **Contract** of `attention(Q, K, V, mask=None)`
 #
 # * `Q` is `(..., n, d_k)`, `K` is `(..., m, d_k)`, `V` is `(..., m, d_v)`. The dots stand for the same
-#   leading axes in all three: none, `(batch,)`, `(batch, heads)` or more. `n` and `m` may differ, and so may
-#   `d_k` and `d_v`.
+#   leading axes in all three: none, `(batch,)`, `(batch, heads)` or more. `n` and `m` may differ, either may be
+#   the larger one, and each may be 1; `d_k` and `d_v` may differ, too.
 # * `mask` is `None`, or boolean with a shape that broadcasts to `(..., n, m)`, for example `(n, m)` for all
 #   sequences alike or `(batch, 1, n, m)`. Where it is `False`, the weight is 0, and the other weights of the
 #   query still sum to 1. Every query has at least one key that it may attend to.
@@ -307,10 +307,21 @@ def expect_output(*arguments, tolerance=1e-5):
     expect_close(output_of(attention(*arguments)), reference.attention(*arguments)[0], tolerance)
 
 
-@part(points=2, example="attention(np.ones((1, 1)), np.array([[0.0], [1.0]]), np.array([[0.0], [10.0]]))")
+@part(points=1, example="attention(np.ones((1, 1)), np.array([[0.0], [1.0]]), np.array([[0.0], [10.0]]))")
 def values(rng):
     "Each output is the average of the values, with the softmax of the query's scores as weights."
     expect_output(*scalar_qkv(rng))
+
+
+@part(
+    points=1,
+    needs="values",
+    example="attention(np.array([[1.0], [2.0], [3.0]]), np.array([[0.0], [1.0]]), np.array([[0.0], [10.0]]))",
+)
+def other_lengths(rng):
+    "There may be more queries than keys, as many, a single query, or a single key."
+    for n, m in [(8, 3), (6, 6), (1, 4), (5, 1), (1, 1)]:
+        expect_output(*scalar_qkv(rng, n=n, m=m))
 
 
 @part(
@@ -330,11 +341,13 @@ def batch(rng):
 
 @part(
     points=1,
-    example="attention(np.zeros((1, 2, 1, 3)), np.ones((1, 2, 2, 3)), np.arange(4.0).reshape(1, 2, 2, 1))",
+    example="attention(np.zeros((2, 1, 2, 1, 3)), np.ones((2, 1, 2, 2, 3)), "
+    "np.arange(8.0).reshape(2, 1, 2, 2, 1))",
 )
 def batch_and_heads(rng):
-    "With two leading axes, each of the matrices is treated by itself."
+    "With two leading axes or more, each of the matrices is treated by itself."
     expect_output(*decided_qkv(rng, 2, 3))
+    expect_output(*decided_qkv(rng, 2, 1, 3))
 
 
 @part(points=1, needs=("scale", "batch_and_heads"))
@@ -354,7 +367,7 @@ def weights(rng):
 
 
 @part(
-    points=2,
+    points=1,
     example="attention(np.zeros((1, 1)), np.array([[-3.0], [1.0], [2.0]]), "
     "np.array([[0.0], [10.0], [70.0]]), np.array([[True, True, False]]))",
 )
@@ -365,14 +378,26 @@ def mask(rng):
 
 @part(
     points=1,
+    needs="mask",
+    example="attention(np.zeros((2, 1)), np.zeros((2, 1)), np.array([[0.0], [10.0]]), np.tri(2, dtype=bool))",
+)
+def square_mask(rng):
+    "With as many queries as keys, too, a row of the mask belongs to a query: a causal mask hides what is later."
+    expect_output(*scalar_qkv(rng, n=6, m=6), np.tri(6, dtype=bool))
+    expect_output(*scalar_qkv(rng, n=5, m=5), random_mask(rng, 5, 5))
+
+
+@part(
+    points=1,
     example="attention(np.zeros((2, 1, 1)), np.ones((2, 2, 1)), np.arange(4.0).reshape(2, 2, 1), "
-    "np.array([[True, False]]))",
+    "mask=np.array([[True, False]]))",
 )
 def one_mask_for_all(rng):
-    "A mask of shape (n, m) holds for every sequence and every head."
+    "A mask of shape (n, m) holds for every sequence and every head; it may be passed by name, as mask=…"
     mask = random_mask(rng, 5, 7)
     expect_output(*undecided_qkv(rng, 2), mask)
-    expect_output(*undecided_qkv(rng, 2, 3), mask)
+    arguments = undecided_qkv(rng, 2, 3)
+    expect_close(output_of(attention(*arguments, mask=mask)), reference.attention(*arguments, mask)[0])
 
 
 @part(

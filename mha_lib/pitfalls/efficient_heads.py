@@ -14,7 +14,12 @@ from mha_lib.kv_cache import CachedAttention
 from mha_lib.masks import causal_mask
 from mha_lib.pitfalls.attention import attention_keys_used_as_values
 from mha_lib.pitfalls.heads import combine_heads_without_transpose, split_heads_without_transpose
-from mha_lib.pitfalls.mask import causal_mask_hides_self, causal_mask_inverted, causal_mask_sees_next
+from mha_lib.pitfalls.mask import (
+    attention_always_causal,
+    causal_mask_hides_self,
+    causal_mask_inverted,
+    causal_mask_sees_next,
+)
 from mha_lib.pitfalls.scale import attention_no_scale, attention_scale_by_dk
 from mha_lib.pitfalls.softmax import attention_softmax_over_queries
 from mha_lib.pruning import prune_heads
@@ -173,6 +178,7 @@ MASKS: Mapping[str, Function] = {
 VARIANTS: Mapping[str, Mapping[str, Function]] = {
     "grouped_query_attention": {
         "input-changed-in-place": grouped_changes_its_input,
+        "always-causal": grouped_from(attention_always_causal, attend=attention_always_causal),
         **{slug: grouped_from(wrong, **{piece: wrong}) for slug, (piece, wrong) in PIECES.items()},
     },
     "CachedAttention": {
@@ -183,6 +189,7 @@ VARIANTS: Mapping[str, Mapping[str, Function]] = {
     "kv_cache_bytes": {"count-not-whole": cache_bytes_not_whole},
     "pruned_attention": {
         "input-changed-in-place": pruned_changes_its_input,
+        "always-causal": pruned_from(attention_always_causal, attend=attention_always_causal),
         **{slug: pruned_from(wrong, **{piece: wrong}) for slug, (piece, wrong) in PIECES.items()},
     },
     "prune_heads": {"input-changed-in-place": prune_changes_its_input},

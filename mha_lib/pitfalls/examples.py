@@ -220,6 +220,14 @@ def three_tokens_remembered(cross_attention: Code) -> Any:
     return cross_attention(X, memory, W_Q, W_K, W_V, W_O, num_heads=2)
 
 
+def two_sequences_remember(cross_attention: Code) -> Any:
+    """Two sequences, each with a memory of two tokens; scores are 0: the second sequence's output."""
+    X = np.zeros((2, 1, 2))
+    memory = np.array([[[1.0, 2], [3, 4]], [[10, 20], [30, 40]]])
+    zeros, ones = np.zeros((2, 2)), np.eye(2)
+    return cross_attention(X, memory, zeros, zeros, ones, ones, num_heads=1)[1]
+
+
 def four_heads(count_parameters: Code) -> Any:
     """Twelve features, four heads."""
     return count_parameters(12, 4)
@@ -371,7 +379,9 @@ ITEMS: Mapping[str, Item] = {
     "multi_head.causal_multi_head_attention": Item(
         multi_head.causal_multi_head_attention, (three_causal_tokens,)
     ),
-    "multi_head.cross_attention": Item(multi_head.cross_attention, (three_tokens_remembered,)),
+    "multi_head.cross_attention": Item(
+        multi_head.cross_attention, (three_tokens_remembered, two_sequences_remember)
+    ),
     "multi_head.count_parameters": Item(
         counting.count_parameters, (four_heads, two_shared_heads, with_biases)
     ),

@@ -274,6 +274,15 @@ def cross_attention_memory_appended(
     return combine_heads(heads) @ W_O  # (batch, n, d_model)
 
 
+def cross_attention_first_memory_for_all(
+    X: Array, memory: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
+) -> Array:
+    """Wrong: every sequence looks at the memory of the first one."""
+    return right.cross_attention(
+        X, np.repeat(memory[:1], len(X), axis=0), W_Q, W_K, W_V, W_O, num_heads
+    )  # (batch, n, d_model)
+
+
 def cross_attention_memory_length_assumed(
     X: Array, memory: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
 ) -> Array:
@@ -534,6 +543,15 @@ PITFALLS = (
         fix="Make keys and values from the memory alone.",
         passes=("shape", "finite"),
         variants={"multi_head.cross_attention": cross_attention_memory_appended},
+    ),
+    Pitfall(
+        slug="first-memory-for-all-sequences",
+        title="The first sequence's memory for all",
+        symptom="The first sequence is right; the others look at its memory.",
+        reason="You take entry 0 of the memory, but each sequence of the batch has a memory of its own.",
+        fix="Keep the axis of the batch: `memory @ W_K` projects all sequences at once.",
+        passes=("shape", "shape at n = m", "finite"),
+        variants={"multi_head.cross_attention": cross_attention_first_memory_for_all},
     ),
     Pitfall(
         slug="memory-length-assumed",

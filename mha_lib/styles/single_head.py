@@ -97,6 +97,14 @@ def attention_in_float32(Q: Array, K: Array, V: Array, mask: Array | None = None
     return weights @ V, weights
 
 
+def attention_returned_in_float32(
+    Q: Array, K: Array, V: Array, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """Both results in single precision: the dtype is not said anywhere."""
+    output, weights = attention_fourth_root_on_both(Q, K, V, mask)
+    return output.astype(np.float32), weights.astype(np.float32)
+
+
 def attention_by_loops(Q: Array, K: Array, V: Array, mask: Array | None = None) -> tuple[Array, Array]:
     """One query at a time, over every leading index."""
     leading, (n, d_k), m = Q.shape[:-2], Q.shape[-2:], K.shape[-2]
@@ -254,6 +262,7 @@ STYLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "masked after the softmax, renormalised": attention_masked_and_renormalised,
         "fourth root on both": attention_fourth_root_on_both,
         "softmax in float32": attention_in_float32,
+        "returned in float32": attention_returned_in_float32,
         "by loops": attention_by_loops,
         "scores overwritten": attention_scores_set_to_minus_infinity,
         "large finite fill": attention_with_a_large_finite_fill,

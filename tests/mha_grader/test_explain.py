@@ -32,6 +32,19 @@ def test_an_error_on_the_example_is_told_with_its_text():
     assert "ZeroDivisionError: division by zero" in tried("f(1)", lambda x: x / 0, lambda x: x)
 
 
+def test_an_error_that_should_be_there_is_told():
+    def refuses(x):
+        raise ValueError(f"{x} is too small")
+
+    assert "expected a ValueError, got 1" in tried("f(1)", lambda x: x, refuses)
+    assert "expected a ValueError; there, your code raised ZeroDivisionError" in tried(
+        "f(1)", lambda x: x / 0, refuses
+    )
+    assert "there is a ValueError, as it should be; its text is: 1 is too small" in tried(
+        "f(1)", refuses, refuses
+    )
+
+
 def test_a_result_that_cannot_be_looked_into_is_told():
     assert "expected 3" in tried("f(1)[1]", lambda x: None, lambda x: (1, 3))
 

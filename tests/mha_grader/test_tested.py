@@ -77,6 +77,7 @@ def test_a_function_gets_copies_and_what_it_changed_is_known(recorder):
     total += 5
     assert not x.any()
     assert np.array_equal(recorder.steps[0].value[0], [1, 1])
+    assert keep(add, x, y, out=None).changed == ("0",)
 
 
 def test_objects_keep_their_state_apart(recorder):

@@ -135,6 +135,14 @@ def test_an_error_is_expected_by_class_and_words():
             expect_raises(callee, error="ValueError", mentions=["7", "2"])
 
 
+def test_the_arguments_of_a_missing_error_are_told_if_they_are_whole_numbers():
+    identity = stand_in(lambda *args: args)
+    with pytest.raises(Mismatch, match=r"^for the arguments 7, -2, it should raise an error"):
+        expect_raises(identity, 7, -2)
+    with pytest.raises(Mismatch, match=r"^it should raise an error"):
+        expect_raises(identity, np.array(7.0), 2)
+
+
 def test_a_timeout_is_no_expected_error():
     def callee():
         raise testing.CallError("timeout")

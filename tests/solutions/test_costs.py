@@ -13,7 +13,8 @@ MASKS = MASK | {"one mask for all", "all together with a mask", "scores far belo
 EMPTY = {"nothing to attend to", "gradient with nothing to attend to"}
 BATCHED = {"several heads", "scores", "gradient"}
 # ... efficient_heads, and transformer_block.
-LATER_CHUNKS = {"token by token", "chunks", "reset", "two objects"}
+GROUPS = {"groups", "scale in groups", "groups in a batch"}
+LATER_CHUNKS = {"token by token", "chunks", "reset", "two objects", "batch with a past"}
 POST_NORM = {
     "post norm attention",
     "post norm feed forward",
@@ -139,13 +140,9 @@ COSTS = {
         ("sdpa_attention", "result-in-float32", {"other dtypes"}),
     ],
     "efficient_heads": [
-        ("grouped_query_attention", "kv-tiled", {"groups", "scale in groups"}),
-        ("grouped_query_attention", "kv-not-repeated", {"groups", "scale in groups"}),
-        (
-            "grouped_query_attention",
-            "kv-repeated-on-feature-axis",
-            {"groups", "one key head", "scale in groups"},
-        ),
+        ("grouped_query_attention", "kv-tiled", GROUPS),
+        ("grouped_query_attention", "kv-not-repeated", GROUPS),
+        ("grouped_query_attention", "kv-repeated-on-feature-axis", GROUPS | {"one key head"}),
         ("grouped_query_attention", "no-scale", {"scale", "scale in groups"}),
         ("grouped_query_attention", "scale-by-kv-width", {"scale in groups"}),
         ("grouped_query_attention", "no-output-projection", {"output projection"}),
@@ -159,8 +156,12 @@ COSTS = {
         ("CachedAttention", "cache-not-reset", {"reset"}),
         ("CachedAttention", "cache-shared-between-objects", {"two objects"}),
         ("CachedAttention", "scale-by-dk", {"scale"}),
-        ("CachedAttention", "input-changed-in-place", {"chunk unchanged"}),
-        ("pruned_attention", "prune-width-from-d-model", {"narrower", "wider", "scale"}),
+        ("CachedAttention", "input-changed-in-place", {"inputs unchanged"}),
+        (
+            "pruned_attention",
+            "prune-width-from-d-model",
+            {"narrower", "wider", "scale", "narrower in a batch"},
+        ),
         ("pruned_attention", "prune-scale-from-d-model", {"scale"}),
         ("prune_heads", "prune-width-from-d-model", {"pruned before"}),
         ("prune_heads", "prune-stale-indices", {"several heads"}),

@@ -7,7 +7,8 @@ def test_whoever_ignores_sharing_loses_half(assignment, grade, lost):
     def multi_head(X, W_Q, W_K, W_V, W_O, num_heads, num_kv_heads):
         return assignment.reference.grouped_query_attention(X, W_Q, W_K, W_V, W_O, num_heads, num_heads)
 
-    assert lost("grouped_query_attention", multi_head) == {"groups", "one key head", "scale in groups"}
+    shared = {"groups", "one key head", "scale in groups", "groups in a batch"}
+    assert lost("grouped_query_attention", multi_head) == shared
     row = grade("grouped_query_attention", multi_head)
     assert row.score == row.max_score / 2
 
