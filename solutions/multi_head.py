@@ -152,7 +152,7 @@ def does_not_divide(rng):
 
 @part(points=2, needs="values", example="head_dim(8, 0)")
 def not_positive(rng):
-    "If one of the numbers is 0 or negative, as in head_dim(-8, 4) or head_dim(8, 0), there is a ValueError."
+    "If one of the numbers is 0 or negative, as in head_dim(-8, 4), head_dim(-8, -4) or head_dim(8, 0): ValueError."
     number = int(rng.integers(2, 9))
     for d_model, num_heads in [(-8, 4), (8, -4), (-8, -4), (0, number), (number, 0), (0, 0)]:
         expect_raises(head_dim, d_model, num_heads, error="ValueError")

@@ -129,18 +129,20 @@ def test_an_error_is_expected_by_class_and_words():
     for callee, words in [
         (stand_in(lambda: 1), "raised none"),
         (failing(TypeError("7 by 2")), "raised TypeError"),
-        (failing(ValueError("7")), "mention 2"),
+        (failing(ValueError("7")), "not mention all"),
     ]:
         with pytest.raises(Mismatch, match=words):
             expect_raises(callee, error="ValueError", mentions=["7", "2"])
 
 
-def test_the_arguments_of_a_missing_error_are_told_if_they_are_whole_numbers():
-    identity = stand_in(lambda *args: args)
-    with pytest.raises(Mismatch, match=r"^for the arguments 7, -2, it should raise an error"):
-        expect_raises(identity, 7, -2)
-    with pytest.raises(Mismatch, match=r"^it should raise an error"):
-        expect_raises(identity, np.array(7.0), 2)
+def test_what_is_said_of_a_missing_error_holds_no_number():
+    for callee, words in [
+        (stand_in(lambda *args: args), "raised none"),
+        (failing(ValueError("7")), "not mention"),
+    ]:
+        with pytest.raises(Mismatch, match=words) as caught:
+            expect_raises(callee, 701, -34, mentions=["701", "34"])
+        assert not set("01347") & set(str(caught.value))
 
 
 def test_a_timeout_is_no_expected_error():
