@@ -1047,6 +1047,11 @@ def from_builtin_not_leaves(builtin: nn.MultiheadAttention) -> right.MultiHeadAt
     for linear, third in zip(linears(layer), thirds, strict=True):
         linear.weight.copy_(third)
     layer.out_proj.weight.copy_(builtin.out_proj.weight)
+    if builtin.in_proj_bias is not None:
+        thirds = builtin.in_proj_bias.chunk(3)  # (d_model,) each
+        for linear, third in zip(linears(layer), thirds, strict=True):
+            linear.bias.copy_(third)
+        layer.out_proj.bias.copy_(builtin.out_proj.bias)
     return layer
 
 
