@@ -125,8 +125,9 @@ def gradients(target: Any, function: Callable[..., Any], request: Mapping[str, A
     wanted = []
     for place in request["wrt"]:
         if isinstance(place, int):
-            args[place] = args[place].clone().requires_grad_(True)
-            wanted.append(args[place])
+            leaf = args[place].clone().requires_grad_(True)
+            wanted.append(leaf)
+            args[place] = leaf.clone()  # as in a model, whose layers are given what others have computed
         else:
             wanted.append(find(target, place))
     output = function(*args, **request["kwargs"])

@@ -39,6 +39,7 @@ from mha_lib import pitfalls
 __all__ = [
     "CallError",
     "Mismatch",
+    "attribute_of",
     "checker_parts",
     "construct",
     "decided_layer",
@@ -64,6 +65,7 @@ __all__ = [
     "number_of",
     "output_of",
     "pair_of",
+    "parameters_of",
     "part",
     "part_for_each",
     "random_layer",
@@ -524,6 +526,35 @@ def construct(beside: Any, path: str, *args: Any, **kwargs: Any) -> Any:
         CallError: if the call gave no result.
     """
     return beside.construct(path, *args, **kwargs)
+
+
+def attribute_of(kept: Any, *names: str) -> Any:
+    """An attribute, if it is plain data, of an object that stays in the student's process; of several, a tuple.
+
+    Raises:
+        CallError: if there is none.
+    """
+    return construct(kept, "operator.attrgetter", *names)(kept)
+
+
+def parameters_of(module: Any, *names: str) -> list[tuple[Any, ...]]:
+    """Attributes of each parameter of the student's module, as its `parameters()` gives them.
+
+    Args:
+        module: the student's module.
+        names: attributes that are plain data, for example `requires_grad`, `is_leaf`, `shape`.
+
+    Raises:
+        Mismatch: if what comes back is something else.
+        CallError: if that failed.
+    """
+    read = construct(module, "operator.attrgetter", *names)
+    found = construct(module, "builtins.map", read, keep(module.parameters))
+    rows = construct(module, "builtins.list", found).copy()
+    rows = [row if len(names) > 1 else (row,) for row in rows] if isinstance(rows, list) else [()]
+    alike = all(isinstance(row, tuple) and len(row) == len(names) for row in rows)
+    expect(alike, "parameters() should give the layer's parameters")
+    return rows
 
 
 def filled(module: Any) -> Any:

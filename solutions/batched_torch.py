@@ -11,6 +11,7 @@ import numpy as np
 
 from mha_grader.testing import (
     CallError,
+    attribute_of,
     construct,
     decided_qkv,
     expect,
@@ -25,6 +26,7 @@ from mha_grader.testing import (
     low_qkv,
     output_of,
     pair_of,
+    parameters_of,
     part,
     random_mask,
     reload,
@@ -57,9 +59,10 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # **How to work.** `checks.py` must lie in the folder of this notebook, as it does in the kit. Each item has a
 # cell to write in: put your code in place of the lines `# YOUR CODE HERE` and `raise NotImplementedError()`,
-# keep the names and the parameters, and run the check in the cell below it. The check prints `ok`, or what
-# was expected and what came. If you cannot do an item, go on: the points of the others can be had without it.
-# You may add cells and methods of your own.
+# keep the names and the parameters, and run the check in the cell below it. The check prints `ok`, or what was
+# expected and what came. If you cannot do an item, go on: the points of the others can be had without it. The
+# layers may use your `attention`, and `from_builtin` your `MultiHeadAttention`: what is wrong there costs its
+# own points only. You may add cells and methods of your own.
 #
 # **How it is graded.** By more tests than you see here: other sizes, other numbers, more of each contract.
 # Every item is tested in parts, and each part that passes earns its points. Before a layer is tested, numbers
@@ -108,7 +111,8 @@ from mha_lib.heads import head_dim
 #
 # * `Q` is `(..., n, d_k)`, `K` is `(..., m, d_k)`, `V` is `(..., m, d_v)`: tensors of the same dtype, one of
 #   `float32`, `float64`, `float16`, `bfloat16`. The dots stand for the same leading axes in all three: none,
-#   `(batch,)`, `(batch, heads)` or more. `n` and `m` may differ, and so may `d_k` and `d_v`.
+#   `(batch,)`, `(batch, heads)` or more. `n` and `m` may differ or not, either may be 1, and `d_k` and `d_v` may
+#   differ. The tensors need not be contiguous: they may come from a `transpose`, as those of a layer's heads do.
 # * `mask` is `None`, or a boolean tensor with a shape that broadcasts to `(..., n, m)`, for example `(n, m)` or
 #   `(batch, 1, n, m)`. Where it is `False`, the weight is 0, and the other weights of the query still sum to 1.
 # * A query for which the mask is `False` everywhere gets weights 0 and output 0.
@@ -246,12 +250,23 @@ def expect_weights(*arrays):
 
 
 @part(
-    points=2,
+    points=1,
     example="attention(torch.ones(1, 1), torch.tensor([[0.0], [1.0]]), torch.tensor([[0.0], [10.0]]))",
 )
 def values(rng):
     "Each output is the average of the values, with the softmax of the query's scores as weights."
     expect_output(*scalar_qkv(rng))
+
+
+@part(
+    points=1,
+    needs="values",
+    example="attention(torch.ones(2, 1), torch.tensor([[1.0]]), torch.tensor([[10.0]]))",
+)
+def other_sizes(rng):
+    "There may be more queries than keys, or as many, a single query, a single key."
+    for n, m in ((7, 4), (6, 6), (1, 5), (5, 1), (1, 1)):
+        expect_output(*scalar_qkv(rng, n=n, m=m))
 
 
 @part(
@@ -264,13 +279,27 @@ def scale(rng):
 
 
 @part(
-    points=2,
+    points=1,
     example="attention(torch.zeros(1, 2, 1, 3), torch.ones(1, 2, 2, 3), torch.arange(4.0).view(1, 2, 2, 1))",
 )
 def leading_axes(rng):
-    "Each sequence and each head is treated by itself, with one leading axis and with two."
-    expect_output(*decided_qkv(rng, 2))
-    expect_output(*decided_qkv(rng, 2, 3))
+    "Each sequence and each head is treated by itself, with one leading axis, with two and with three."
+    for leading in ((2,), (2, 3), (4, 2, 3)):
+        expect_output(*decided_qkv(rng, *leading))
+
+
+@part(
+    points=1,
+    needs="leading_axes",
+    example="attention(*[torch.arange(12.0).view(2, 3, 2, 1).transpose(1, 2)] * 3)",
+)
+def transposed_tensors(rng):
+    "Q, K and V need not be contiguous: here they come from a transposition, as those of a layer's heads do."
+    arguments = [tensor(array) for array in decided_qkv(rng, 2, 3)]  # (batch, heads, tokens, width)
+    given = [  # the same, but in the memory the heads of a token lie side by side
+        construct(attention, "torch.transpose", each.transpose(1, 2).contiguous(), 1, 2) for each in arguments
+    ]
+    expect_close(output_of(attention(*given)), reference.attention(*arguments)[0])
 
 
 @part(points=1, needs=("scale", "leading_axes"))
@@ -287,13 +316,24 @@ def weights(rng):
 
 
 @part(
-    points=2,
+    points=1,
     example="attention(torch.zeros(1, 1), torch.tensor([[-3.0], [1.0], [2.0]]), "
     "torch.tensor([[0.0], [10.0], [70.0]]), torch.tensor([[True, True, False]]))",
 )
 def mask(rng):
     "A query averages over the keys for which its row of the mask is True, and over no others."
     expect_output(*scalar_qkv(rng), random_mask(rng, 5, 7))
+
+
+@part(
+    points=1,
+    needs="mask",
+    example="attention(torch.zeros(2, 1), torch.zeros(2, 1), torch.tensor([[4.0], [8.0]]), "
+    "torch.tensor([[True, False], [True, False]]))",
+)
+def mask_with_as_many_keys_as_queries(rng):
+    "The same if n = m, where queries and keys could be exchanged; and there is a key that nobody attends to."
+    expect_output(*scalar_qkv(rng, n=6, m=6), np.insert(random_mask(rng, 6, 5), 3, False, axis=1))
 
 
 @part(
@@ -372,15 +412,19 @@ def gradient(rng):
     expect_gradients_of_tokens(rng, *scalar_qkv(rng))
 
 
-@part(points=2)
+@part(points=1)
 def gradient_with_nothing_to_attend_to(rng):
     "All gradients are finite, and right, also if some queries may attend to nothing."
     expect_gradients_of_tokens(rng, *scalar_qkv(rng), random_mask(rng, 5, 7, empty_rows=2))
 
 
-def expect_half(rng, dtype, tolerance):
+def half_qkv(rng, dtype):
     Q, K, V = rng.uniform(-3, 3, size=(5, 1)), rng.uniform(-3, 3, size=(7, 1)), rng.uniform(size=(7, 1))
-    arguments = [tensor(array).to(dtype) for array in (Q, K, V)]
+    return [tensor(array).to(dtype) for array in (Q, K, V)]
+
+
+def expect_half(rng, dtype, tolerance):
+    arguments = half_qkv(rng, dtype)
     mask = tensor(random_mask(rng, 5, 7))
     got = output_of(attention(*arguments, mask))
     expected = reference.attention(*[each.double() for each in arguments], mask)[0].to(dtype)
@@ -416,6 +460,20 @@ def float64(rng):
     "In float64 the output is in float64."
     arguments = [tensor(array).double() for array in scalar_qkv(rng)]
     expect_close(output_of(attention(*arguments)), reference.attention(*arguments)[0])
+
+
+@part(
+    points=1,
+    needs="weights",
+    example="attention(torch.zeros(1, 1).half(), torch.zeros(2, 1).half(), torch.ones(2, 1).half())[1]",
+)
+def dtype_of_weights(rng):
+    "The weights have the dtype of the arguments as well, in half precision too."
+    for dtype, tolerance in ((torch.float16, 5e-3), (torch.bfloat16, 3e-2), (torch.float64, 1e-5)):
+        arguments = half_qkv(rng, dtype)
+        weights = pair_of(attention(*arguments))[1]
+        expected = reference.attention(*[each.double() for each in arguments])[1].to(dtype)
+        expect_close(weights, expected, tolerance, what="weights")
 
 
 @part(points=1, needs="values")
@@ -460,12 +518,14 @@ def inputs_unchanged(rng):
 # * `__init__(self, d_model, num_heads, dropout=0.0)`; `num_heads` divides `d_model`.
 # * Four linear layers with bias, `q_proj`, `k_proj`, `v_proj` and `out_proj`, each from `d_model` to `d_model`
 #   features. They are submodules, so that `parameters()`, `state_dict()` and `to()` find them.
-# * `forward(self, x, mask=None)`: `x` is `(batch, n, d_model)`; `mask` is `None` or boolean, `(n, n)` or
-#   `(batch, 1, n, n)`. Returns the output, `(batch, n, d_model)`, and nothing else.
+# * `forward(self, x, mask=None)`: `x` is `(batch, n, d_model)` with any n from 1, and need not be contiguous;
+#   `mask` is `None` or boolean, `(n, n)` or `(batch, 1, n, n)`, and may be another one at each call. Returns the
+#   output, `(batch, n, d_model)`, and nothing else.
 # * A query that may attend to nothing gets `out_proj.bias` as its output, and gradients stay finite.
 # * `dropout` is the probability that a *weight* is set to zero, after the softmax and in training only; the
-#   other weights grow by 1/(1 − dropout), as `nn.Dropout` does it. With `dropout=1.0` the output is
-#   `out_proj.bias` in training; in eval mode dropout changes nothing. By default there is none.
+#   other weights grow by 1/(1 − dropout), as `nn.Dropout` does it. Each weight has a draw of its own, in every
+#   head, for every query and key of every sequence, and a new one at every call. With `dropout=1.0` the output
+#   is `out_proj.bias` in training; in eval mode dropout changes nothing. By default there is none.
 #
 # **Worked example.** Four features, two heads, two tokens. All projections pass their input on, except that
 # `q_proj` gives every token the same query: √2 times feature 0 for the first head, √2 times feature 3 for the
@@ -597,17 +657,32 @@ def values(rng):
     expect_output(layers(rng, scores="equal"), tokens(rng, 2, 5, 6))
 
 
-@part(points=2, example="filled(MultiHeadAttention(2, 1))(torch.eye(2)[None])")
+@part(points=1, example="filled(MultiHeadAttention(2, 1))(torch.eye(2)[None])")
 def queries_and_keys(rng):
     "With one head, the token's query is compared with all keys, and takes the values of those that fit."
     expect_output(layers(rng), tokens(rng, 2, 5, 6))
 
 
-@part(points=3, example="filled(MultiHeadAttention(4, 2))(torch.eye(4)[None, :3])")
+@part(points=1, needs="values", example="filled(MultiHeadAttention(2, 1))(torch.eye(2)[None, :1])")
+def one_token(rng):
+    "A sequence may have a single token, which attends to itself."
+    expect_output(layers(rng, scores="equal"), tokens(rng, 3, 1, 6))
+
+
+@part(points=2, example="filled(MultiHeadAttention(4, 2))(torch.eye(4)[None, :3])")
 def several_heads(rng):
     "Head i works with the features i*d_k to (i+1)*d_k - 1 of queries, keys and values."
     for batch, n, d_model, num_heads in [(2, 5, 12, 3), (3, 4, 10, 5), (2, 5, 3, 3)]:
         expect_output(layers(rng, d_model, num_heads), tokens(rng, batch, n, d_model, num_heads))
+
+
+@part(points=1, needs="values")
+def transposed_input(rng):
+    "The input need not be contiguous: here it comes from a transposition."
+    layer, expected = layers(rng, scores="equal")
+    x = tokens(rng, 2, 5, 6)
+    given = construct(layer, "torch.transpose", x.transpose(0, 1).contiguous(), 0, 1)
+    expect_close(output_of(layer(given)), expected(x))
 
 
 @part(
@@ -637,8 +712,17 @@ def mask(rng):
     expect_output(layers(rng, scores="equal"), tokens(rng, 2, 5, 6), tensor(random_mask(rng, 5, 5)))
 
 
+@part(points=1, needs=("values", "mask"))
+def another_mask_at_each_call(rng):
+    "Each call goes by its own mask, and a call without one by none, whatever came before."
+    pair, x = layers(rng, scores="equal"), tokens(rng, 2, 5, 6)
+    for _ in range(2):
+        expect_output(pair, x, tensor(random_mask(rng, 5, 5)))
+    expect_output(pair, x)
+
+
 @part(
-    points=2,
+    points=1,
     needs="several_heads",
     example="filled(MultiHeadAttention(4, 2))(torch.eye(4).view(2, 2, 4), "
     "torch.tensor([[[[True, False]] * 2], [[[False, True]] * 2]]))",
@@ -700,7 +784,7 @@ def everything_dropped(rng):
     expect_close(output_of(layer(tokens(rng, 2, 5, 6))), expected.out_proj.bias.expand(2, 5, 6))
 
 
-@part(points=2, needs=("several_heads", "mask"))
+@part(points=1, needs=("several_heads", "mask"))
 def dropout_of_weights(rng):
     "Dropout takes away weights, each head's by itself, and the others grow by 1/(1 - dropout)."
     parameters = numbers(rng, 8, 2) | {"out_proj.weight": torch.eye(8)}
@@ -719,6 +803,33 @@ def dropout_of_weights(rng):
     expect(not (dropped | kept).all(), "the weights that are not dropped should grow by 1/(1 - dropout)")
     expect((dropped | doubled).all(), "something else than weights was dropped")
     expect(dropped.any() and doubled.any(), "all weights of all tokens had the same fate")
+
+
+@part(points=1, needs="several_heads")
+def a_draw_for_each_weight(rng):
+    "Each weight is dropped or kept by a draw of its own: in each head, query, key and sequence, at each call."
+    batch, n, num_heads = 2, 5, 3
+    d_model = n * num_heads
+    # All scores are equal, and in each head the value of token j is 1 in feature j and 0 elsewhere, so that what
+    # comes out are the weights. By chance a draw would seem to be shared less than once in 10^20 times.
+    eye = torch.eye(d_model)
+    parameters = {f"{name}.bias": torch.zeros(d_model) for name in NAMES}
+    parameters |= {"q_proj.weight": 0.0 * eye, "k_proj.weight": eye, "out_proj.weight": eye}
+    parameters["v_proj.weight"] = eye[:n].repeat(num_heads, 1)
+    layer, _ = twins(
+        MultiHeadAttention, reference.MultiHeadAttention, parameters, d_model, num_heads, dropout=0.5
+    )
+    layer.train()
+    construct(layer, "torch.manual_seed", int(rng.integers(1000)))
+    x, calls = eye[:n].expand(batch, n, d_model).contiguous(), []
+    for _ in range(2):
+        got = output_of(layer(x))
+        expect_close(got, torch.zeros(batch, n, d_model), tolerance=np.inf)  # the shape, and no NaN
+        calls.append(got.view(batch, n, num_heads, n).abs() > 1e-5)
+    kept = torch.stack(calls)  # (calls, batch, query, heads, key)
+    for axis, shared in enumerate(("calls", "sequences", "queries", "heads", "keys")):
+        alike = (kept == kept.narrow(axis, 0, 1)).all()
+        expect(not alike, f"in training the same weights were dropped for all {shared}, or none")
 
 
 @part(points=1, needs="values")
@@ -813,7 +924,7 @@ for heads in (1, 4, 16, 64):
 #
 # * `__init__(self, d_model, num_heads, max_len)`; `num_heads` divides `d_model`.
 # * Two linear layers with bias, as submodules: `qkv_proj` from `d_model` to `3*d_model` features, `out_proj`
-#   from `d_model` to `d_model`.
+#   from `d_model` to `d_model`. Nothing else is trained: the mask is no parameter that asks for a gradient.
 # * `forward(self, x)`: `x` is `(batch, n, d_model)` with any n from 1 to `max_len`, another one at each call if
 #   need be. Returns `(batch, n, d_model)`. There is no dropout.
 # * `to()` moves everything that the layer needs, to another dtype (in `bfloat16` the output may be off by 0.1)
@@ -901,7 +1012,7 @@ def expect_output(pair, x, tolerance=1e-5):
     expect_close(output_of(layer(x)), expected(x), tolerance)
 
 
-@part(points=2, example="filled(CausalSelfAttention(4, 2, 1))(torch.eye(4)[None, :1])")
+@part(points=1, example="filled(CausalSelfAttention(4, 2, 1))(torch.eye(4)[None, :1])")
 def one_token(rng):
     "A single token gets its own values, projected back: the last third of qkv_proj holds the values."
     expect_output(layers(rng, 12, 3, 1), tokens(rng, 2, 1, 12))
@@ -986,6 +1097,18 @@ def moves_to_another_device(rng):
         # Right code may fail there for another reason: it looks at a number.
 
 
+@part(points=1, needs="one_token")
+def nothing_else_is_trained(rng):
+    "An optimizer is given the weights and biases of the two linear layers, and no mask."
+    found = parameters_of(layers(rng)[0], "requires_grad", "shape")
+    trained = sum(int(np.prod(shape)) for requires_grad, shape in found if requires_grad)
+    right = 4 * 6 * 6 + 4 * 6
+    expect(
+        trained <= right,
+        f"both linear layers have {right} numbers together, but the layer asks for gradients of {trained}",
+    )
+
+
 @part(points=1, needs="one_head")
 def state_dict(rng):
     "What load_state_dict loads under the names of the linear layers is what the layer works with."
@@ -1034,7 +1157,8 @@ def input_unchanged(rng):
 # * Returns a `MultiHeadAttention` that computes the same from `(batch, n, d_model)`, whatever the `batch_first`
 #   of `builtin`. Where `builtin` has no biases, those of the new layer are 0.
 # * The new layer's weights are copies: whatever happens to `builtin` later does not change it, and `builtin` is
-#   not changed now. They can be trained.
+#   not changed now. They can be trained: they ask for gradients, and an optimizer takes them (it takes leaves
+#   only, no tensors that were computed from others).
 # * dtype, dropout and mode (training or eval) are those of `builtin`.
 #
 # It builds on your `MultiHeadAttention`, but most parts of the test read the weights by their names, so you
@@ -1228,24 +1352,34 @@ def dropout(rng):
     expect_close(layer(tensor(rng.normal(size=(2, 5, D_MODEL)))), here.out_proj.bias.expand(2, 5, D_MODEL))
 
 
-@part(points=1, needs="dropout")
+@part(points=1, needs="same_output")
 def mode(rng):
     "The new layer is in training if the built-in one is, and in eval mode if that is."
-    builtin, here = builtins(rng, dropout=1.0)
+    builtin, _ = builtins(rng, dropout=1.0)
     x = tensor(rng.normal(size=(2, 5, D_MODEL)))
-    expect_same_output(converted(builtin), here, x)
-    builtin.train()
-    expect_close(converted(builtin)(x), here.out_proj.bias.expand(2, 5, D_MODEL))
+    for name, training in (("eval", False), ("train", True)):
+        getattr(builtin, name)()
+        layer = converted(builtin)
+        expect(
+            attribute_of(layer, "training") is training,
+            "the new layer is in another mode than the built-in one",
+        )
+        # With dropout=1.0 no output rests on a draw.
+        before = layer(x)
+        getattr(layer, name)()
+        expect_close(layer(x), before, what="the output after it is set to the mode in which it should be")
 
 
 @part(points=1, needs="projections")
 def can_be_trained(rng):
-    "Gradients reach the parameters of the new layer."
+    "Gradients reach the parameters of the new layer, and these are leaves, as an optimizer wants them."
     builtin, _ = builtins(rng)
     x = tensor(rng.normal(size=(2, 5, D_MODEL)))
-    names = [f"{name}.weight" for name in NAMES]
-    for name, found in zip(names, gradients(converted(builtin), [x], names, x), strict=True):
+    names, layer = [f"{name}.weight" for name in NAMES], converted(builtin)
+    for name, found in zip(names, gradients(layer, [x], names, x), strict=True):
         expect(found is not None, f"no gradient reaches {name}")
+    leaves = all(is_leaf for (is_leaf,) in parameters_of(layer, "is_leaf"))
+    expect(leaves, "an optimizer refuses a parameter that is no leaf: it was computed from other tensors")
 
 
 ### END HIDDEN TESTS
@@ -1328,18 +1462,40 @@ def values(rng):
 )
 def scale(rng):
     "The scores are divided by √d_k once, and leading axes may be any number."
-    for leading in ((), (2,), (2, 3)):
+    for leading in ((), (2,), (2, 3), (4, 2, 3)):
         expect_output(*wide_qkv(rng, *leading))
 
 
 @part(
-    points=2,
+    points=1,
+    needs="values",
+    example="sdpa_attention(torch.ones(2, 1), torch.tensor([[1.0]]), torch.tensor([[10.0]]))",
+)
+def other_sizes(rng):
+    "There may be more queries than keys, or as many, a single query, a single key."
+    for n, m in ((7, 4), (6, 6), (1, 5), (5, 1), (1, 1)):
+        expect_output(*scalar_qkv(rng, n=n, m=m))
+
+
+@part(
+    points=1,
     example="sdpa_attention(torch.zeros(1, 1), torch.tensor([[-3.0], [1.0], [2.0]]), "
     "torch.tensor([[0.0], [10.0], [70.0]]), torch.tensor([[True, True, False]]))",
 )
 def mask(rng):
     "A query averages over the keys for which its row of the mask is True, and over no others."
     expect_output(*scalar_qkv(rng), random_mask(rng, 5, 7))
+
+
+@part(
+    points=1,
+    needs="mask",
+    example="sdpa_attention(torch.zeros(2, 1), torch.zeros(2, 1), torch.tensor([[4.0], [8.0]]), "
+    "torch.tensor([[True, False], [True, False]]))",
+)
+def mask_with_as_many_keys_as_queries(rng):
+    "The same if n = m, where queries and keys could be exchanged; and there is a key that nobody attends to."
+    expect_output(*scalar_qkv(rng, n=6, m=6), np.insert(random_mask(rng, 6, 5), 3, False, axis=1))
 
 
 @part(
@@ -1365,7 +1521,7 @@ def nothing_to_attend_to(rng):
     expect_output(*scalar_qkv(rng, 2, 3), random_mask(rng, 2, 1, 5, 7, empty_rows=2))
 
 
-@part(points=2, needs="nothing_to_attend_to")
+@part(points=1, needs="nothing_to_attend_to")
 def gradient(rng):
     "All gradients are finite, and right, also if some queries may attend to nothing."
     arguments = [*map(tensor, scalar_qkv(rng)), tensor(random_mask(rng, 5, 7, empty_rows=2))]

@@ -90,7 +90,7 @@ from mha_lib.torch_attention import MultiHeadAttention, attention
 #
 # * `__init__(self, d_model, d_ff)`.
 # * Two linear layers with bias, as submodules: `up` from `d_model` to `d_ff` features, `down` back to `d_model`.
-# * `forward(self, x)`: `x` is `(batch, n, d_model)`. Returns down(gelu(up(x))), of the same shape.
+# * `forward(self, x)`: `x` is `(batch, n, d_model)`, any n from 1. Returns down(gelu(up(x))), of the same shape.
 # * The GELU is the exact one. There is an approximation by tanh, which is off by up to 0.0005: too much here.
 # * No dropout.
 #
@@ -166,7 +166,13 @@ def values(rng):
     expect_output(layers(rng), positive(rng))
 
 
-@part(points=2, needs="values", example="filled(FeedForward(2, 3))(torch.eye(2)[None])")
+@part(points=1, needs="values", example="filled(FeedForward(2, 3))(10 + torch.eye(2)[None, :1])")
+def one_token(rng):
+    "A sequence may have a single token."
+    expect_output(layers(rng), positive(rng)[:, :1])
+
+
+@part(points=1, needs="values", example="filled(FeedForward(2, 3))(torch.eye(2)[None])")
 def curve(rng):
     "Between up and down there is a GELU; here any will do, within 0.01."
     expect_output(layers(rng, bent=True), tensor(rng.normal(size=(2, 5, 6))), tolerance=1e-2)
@@ -197,7 +203,11 @@ def no_dropout(rng):
 def gradient(rng):
     "Gradients of the output reach the input and the weights of both linear layers."
     layer, expected = layers(rng)
-    expect_gradients(rng, layer, expected, [positive(rng)], [0, "up.weight", "down.weight"], tolerance=1e-2)
+    x = positive(rng)
+    layer(x)
+    if layer.changed:  # then autograd cannot work, and that costs the part about the input alone
+        return
+    expect_gradients(rng, layer, expected, [x], [0, "up.weight", "down.weight"], tolerance=1e-2)
 
 
 @part(points=1, needs="values")
@@ -256,8 +266,9 @@ plt.show()
 # * Four submodules: `attention`, a `MultiHeadAttention`; `feed_forward`, a `FeedForward`; `norm1` and `norm2`,
 #   layer normalisations over the `d_model` features of each token, with weight and bias and an epsilon of 1e-5
 #   (`nn.LayerNorm` as it comes). No dropout.
-# * `forward(self, x, mask=None)`: `x` is `(batch, n, d_model)`; `mask`, for the attention, is `None` or boolean,
-#   `(n, n)` or `(batch, 1, n, n)`. Returns `(batch, n, d_model)`.
+# * `forward(self, x, mask=None)`: `x` is `(batch, n, d_model)`, any n from 1; `mask`, for the attention, is `None`
+#   or boolean, `(n, n)` or `(batch, 1, n, n)`, and may be another one at each call. It holds in training as in
+#   eval mode. Returns `(batch, n, d_model)`.
 #
 # It uses your `FeedForward`. If that is not ready, any module with linear layers `up` and `down` will do; most
 # parts of the test do not look at its curve.
@@ -394,7 +405,17 @@ def post_norm_feed_forward(rng):
 
 
 @part(
-    points=2,
+    points=1,
+    needs="pre_norm_attention",
+    example="filled(TransformerBlock(4, 2, 6, True))(torch.eye(4)[None, :1])",
+)
+def one_token(rng):
+    "A sequence may have a single token."
+    expect_output(blocks(rng, True, without=[FEED_FORWARD]), tokens(rng, 3, 1, 6))
+
+
+@part(
+    points=1,
     needs=("post_norm_attention", "post_norm_feed_forward"),
     example="filled(TransformerBlock(4, 2, 6, False))(torch.eye(4)[None, :3])",
 )
@@ -414,7 +435,7 @@ def pre_norm_by_default(rng):
 
 
 @part(
-    points=2,
+    points=1,
     needs="post_norm_attention",
     example="filled(TransformerBlock(4, 2, 6, False))(torch.eye(4)[None, :2], "
     "torch.tensor([[True, False], [True, True]]))",
@@ -438,6 +459,15 @@ def mask_in_pre_norm(rng):
     expect_output(pair, tokens(rng, 2, 5, 6), tensor(random_mask(rng, 5, 5)))
 
 
+@part(points=1, needs="mask_in_pre_norm")
+def another_mask_at_each_call(rng):
+    "Each call goes by its own mask, and a call without one by none, whatever came before."
+    pair, x = blocks(rng, True, without=[FEED_FORWARD]), tokens(rng, 2, 5, 6)
+    for _ in range(2):
+        expect_output(pair, x, tensor(random_mask(rng, 5, 5)))
+    expect_output(pair, x)
+
+
 @part(points=2, example="filled(TransformerBlock(4, 2, 6, True))(torch.eye(4)[None, :3])")
 def two_norms(rng):
     "norm1 belongs to the attention, norm2 to the feed-forward network."
@@ -458,11 +488,17 @@ def whole_block(rng):
 
 @part(points=1, needs="pre_norm_attention")
 def no_dropout(rng):
-    "In training the output is the same as in eval mode."
+    "In training the output is the same as in eval mode, under a mask as well."
     block, expected = blocks(rng, True, without=[FEED_FORWARD])
+    x, mask = tokens(rng, 2, 5, 6), tensor(random_mask(rng, 5, 5))
     block.train()
     construct(block, "torch.manual_seed", int(rng.integers(1000)))
-    expect_output((block, expected), tokens(rng, 2, 5, 6))
+    expect_output((block, expected), x)
+    in_training = block(x, mask)
+    block.eval()
+    in_eval_mode = block(x, mask)  # the student's own, since the mask has parts of its own
+    expect_close(in_eval_mode, expected(x), tolerance=np.inf)  # the shape, and no NaN
+    expect_close(in_training, in_eval_mode, tolerance=1e-4)
 
 
 @part(points=1, needs="pre_norm")
@@ -470,7 +506,11 @@ def gradient(rng):
     "Gradients of the output reach the input, the attention, the feed-forward network and both norms."
     block, expected = blocks(rng, True)
     names = ["attention.q_proj.weight", "feed_forward.down.weight", "norm1.weight", "norm2.bias"]
-    expect_gradients(rng, block, expected, [tokens(rng, 2, 5, 6)], [0, *names], tolerance=1e-3)
+    x = tokens(rng, 2, 5, 6)
+    block(x)
+    if block.changed:  # then autograd cannot work, and that costs the part about the input alone
+        return
+    expect_gradients(rng, block, expected, [x], [0, *names], tolerance=1e-3)
 
 
 @part(points=1, needs="post_norm_attention")

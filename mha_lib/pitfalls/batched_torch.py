@@ -211,6 +211,19 @@ def attention_in_float32(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> 
     return averaged(masked_softmax(scaled_scores(Q, K), mask), V.float())
 
 
+def attention_weights_in_float32(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
+    """Wrong: the output is converted back to the dtype of the values, the weights are not."""
+    weights = masked_softmax(scaled_scores(Q, K), mask)  # (..., n, m)
+    return (weights @ V.to(weights.dtype)).to(V.dtype), weights
+
+
+def attention_view_of_transposed(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
+    """Wrong: `view` lays the leading axes together, which it cannot do for every tensor."""
+    Q, K, flat = (each.view(-1, *each.shape[-2:]) for each in (Q, K, V))  # (batch * heads, tokens, width)
+    scores = scaled_scores(Q, K).view(*V.shape[:-2], Q.shape[-2], K.shape[-2])  # (..., n, m)
+    return averaged(masked_softmax(scores, mask), flat.view(V.shape))
+
+
 # --- attention: the mask -----------------------------------------------------------------------------------
 
 
@@ -570,6 +583,27 @@ class LayerCutOff(MultiHeadInSteps):
         return super().weigh(Q, K, mask).detach()  # (batch, heads, n, n)
 
 
+class FirstMaskKept(right.MultiHeadAttention):
+    """Wrong: the first mask is kept, and no later one looked at."""
+
+    first: Mask = None
+
+    def forward(self, x: Tensor, mask: Mask = None) -> Tensor:
+        """Wrong."""
+        if self.first is None:
+            self.first = mask
+        return super().forward(x, self.first)
+
+
+class ViewOfTransposed(right.MultiHeadAttention):
+    """Wrong: `view` lays sequences and tokens together, which it cannot do for every x."""
+
+    def forward(self, x: Tensor, mask: Mask = None) -> Tensor:
+        """Wrong."""
+        flat = x.view(-1, x.shape[-1])  # (batch * n, d_model)
+        return super().forward(flat.view(x.shape), mask)
+
+
 class DropoutInEval(MultiHeadInSteps):
     """Wrong: `dropout` as a function is in training unless it is told otherwise."""
 
@@ -775,6 +809,21 @@ class MaskNotABuffer(CausalInSteps):
         """Wrong."""
         n = x.shape[1]
         return self.masks[0][:n, :n]  # (n, n)
+
+
+class MaskAsParameter(CausalInSteps):
+    """Wrong: the mask is numbers to be added, and among the parameters."""
+
+    def __init__(self, d_model: int, num_heads: int, max_len: int) -> None:
+        super().__init__(d_model, num_heads, max_len)
+        hidden = torch.full((max_len, max_len), float("-inf")).triu(1)  # (max_len, max_len)
+        self.hidden = nn.Parameter(hidden)
+
+    def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Tensor) -> Tensor:
+        """Right but for whose the mask is."""
+        n = Q.shape[-2]
+        scores = Q @ K.transpose(-2, -1) / self.d_k**0.5 + self.hidden[:n, :n]  # (batch, heads, n, n)
+        return scores.softmax(dim=-1) @ V  # (batch, heads, n, d_k)
 
 
 class FusedQkvMisread(CausalInSteps):
@@ -991,6 +1040,21 @@ def from_builtin_frozen(builtin: nn.MultiheadAttention) -> right.MultiHeadAttent
     return right.from_builtin(builtin).requires_grad_(False)
 
 
+def from_builtin_not_leaves(builtin: nn.MultiheadAttention) -> right.MultiHeadAttention:
+    """Wrong: the numbers are copied where autograd sees it."""
+    layer = right.from_builtin(builtin).requires_grad_(False)
+    thirds = builtin.in_proj_weight.chunk(3)  # (d_model, d_model) each
+    for linear, third in zip(linears(layer), thirds, strict=True):
+        linear.weight.copy_(third)
+    layer.out_proj.weight.copy_(builtin.out_proj.weight)
+    if builtin.in_proj_bias is not None:
+        thirds = builtin.in_proj_bias.chunk(3)  # (d_model,) each
+        for linear, third in zip(linears(layer), thirds, strict=True):
+            linear.bias.copy_(third)
+        layer.out_proj.bias.copy_(builtin.out_proj.bias)
+    return layer
+
+
 def from_builtin_changes_builtin(builtin: nn.MultiheadAttention) -> right.MultiHeadAttention:
     """Wrong: to make the copy, the built-in layer is switched to eval mode."""
     training = builtin.training
@@ -1119,6 +1183,8 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
         "in-place-breaks-autograd": attention_in_place,
         "gradient-cut-off": attention_cut_off,
         "result-in-float32": attention_in_float32,
+        "weights-in-float32": attention_weights_in_float32,
+        "view-of-transposed": attention_view_of_transposed,
     },
     "MultiHeadAttention": {
         "split-without-transpose": SplitWithoutTranspose,
@@ -1142,6 +1208,8 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
         "first-mask-for-all-sequences": LayerFirstMaskForAll,
         "mask-batch-on-head-axis": MaskBatchOnHeadAxis,
         "mask-repeated-in-wrong-order": MaskRepeatedInWrongOrder,
+        "first-mask-kept": FirstMaskKept,
+        "view-of-transposed": ViewOfTransposed,
         "empty-row-nan": LayerEmptyRowNan,
         "empty-row-uniform": LayerEmptyRowUniform,
         "nan-gradient-on-empty-row": LayerNanGradient,
@@ -1167,6 +1235,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
         "mask-not-sliced": MaskNotSliced,
         "mask-of-first-call": MaskOfFirstCall,
         "mask-not-a-buffer": MaskNotABuffer,
+        "mask-as-parameter": MaskAsParameter,
         "fused-qkv-misread": FusedQkvMisread,
         "fused-qkv-order": FusedQkvOrder,
         "queries-and-keys-swapped": CausalQueriesAndKeysSwapped,
@@ -1194,6 +1263,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
         "mode-lost": from_builtin_mode_lost,
         "dtype-lost": from_builtin_dtype_lost,
         "parameters-frozen": from_builtin_frozen,
+        "parameters-not-leaves": from_builtin_not_leaves,
         "source-changed": from_builtin_changes_builtin,
     },
     "sdpa_attention": {

@@ -1035,4 +1035,12 @@ PITFALLS = (
         fix="Keep the mask for max_len tokens, and cut it to size at each call.",
         passes=("shape", "finite", "right values"),
     ),
+    Pitfall(
+        slug="first-mask-kept",
+        title="The first mask kept for later calls",
+        symptom="The first call is right; later ones go by its mask, whatever mask they are given.",
+        reason="You keep the first mask in the layer and look at no later one, but each call has its own.",
+        fix="Use the `mask` that `forward` was given, and keep none in `self`.",
+        passes=("shape", "finite", "no mask", "all-True mask", "right values"),
+    ),
 )

@@ -41,6 +41,40 @@ PITFALLS = (
         passes=("shape", "finite", "rows sum to 1", "masked weights are 0", "small logits"),
     ),
     Pitfall(
+        slug="weights-in-float32",
+        title="The weights are left in float32",
+        symptom="In half precision the output is in the dtype of the arguments, and the weights are not.",
+        reason="You convert the output back to the dtype of V, but the weights are a result as well.",
+        fix="Convert the weights back to the dtype of V before they meet it.",
+        passes=(
+            "shape",
+            "finite",
+            "rows sum to 1",
+            "masked weights are 0",
+            "small logits",
+            "no mask",
+            "all-True mask",
+            "right values",
+        ),
+    ),
+    Pitfall(
+        slug="view-of-transposed",
+        title="A view of a transposed tensor",
+        symptom="Right for fresh tensors; an error about size and stride for those that come from `transpose`.",
+        reason="You lay two axes together by `view`, which moves no numbers and so fails where these axes do not "
+        "lie one after the other in memory.",
+        fix="Use `reshape` or `flatten`, which copy where they must.",
+        passes=("shape", "finite", "right values"),
+    ),
+    Pitfall(
+        slug="mask-as-parameter",
+        title="The mask is a parameter",
+        symptom="Right at first; an optimiser is given the mask, and weight decay or a step changes it.",
+        reason="You wrap the mask in `nn.Parameter`, which is for what is trained.",
+        fix="Register it as a buffer, which moves with the layer and is not trained.",
+        passes=("shape", "finite", "right values"),
+    ),
+    Pitfall(
         slug="batch-first-forgotten",
         title="The batch taken for the sequence",
         symptom="Right for one token or one sequence; otherwise the sequences of a batch attend to each other.",
@@ -219,6 +253,15 @@ PITFALLS = (
         symptom="Right numbers; backward raises an error, or the layer never learns.",
         reason="You leave parameters that ask for no gradient.",
         fix="Copy the numbers into the parameters that the new layer has, inside `torch.no_grad()`.",
+        passes=("shape", "finite", "right values"),
+    ),
+    Pitfall(
+        slug="parameters-not-leaves",
+        title="Parameters that were computed",
+        symptom="Right numbers and gradients; an optimiser refuses the parameters.",
+        reason="You copy the numbers where autograd sees it, so the new parameters are results that hang on the "
+        "old ones, and an optimiser takes leaves only.",
+        fix="Copy inside `torch.no_grad()`, or use `load_state_dict`.",
         passes=("shape", "finite", "right values"),
     ),
     Pitfall(

@@ -63,6 +63,20 @@ def dtype_of_the_output(attention: Code) -> Any:
     return output.dtype
 
 
+def dtype_of_the_weights(attention: Code) -> Any:
+    """The dtype of the weights for inputs in half precision."""
+    Q = torch.ones(2, 4).half()
+    _, weights = attention(Q, Q, Q)
+    return weights.dtype
+
+
+def transposed_heads(attention: Code) -> Any:
+    """Two sequences, two heads; in memory the heads of a token lie side by side."""
+    Q = (torch.arange(8.0) % 3).view(2, 2, 2, 1).transpose(1, 2)
+    output, _ = attention(Q, Q, Q)
+    return output
+
+
 # --- MultiHeadAttention ------------------------------------------------------------------------------------
 
 
@@ -76,6 +90,14 @@ def two_sequences(MultiHeadAttention: Code) -> Any:
     """Two sequences of three tokens, no dropout; numbered() fills the parameters."""
     layer = numbered(MultiHeadAttention(4, 2))
     x = torch.arange(24.0).reshape(2, 3, 4) % 5 / 2 - 1
+    return layer(x)
+
+
+def another_mask_the_second_time(MultiHeadAttention: Code) -> Any:
+    """First under a mask that shows the first token only, then without a mask."""
+    layer = numbered(MultiHeadAttention(4, 2))
+    x = torch.arange(12.0).reshape(1, 3, 4) % 5 / 2 - 1
+    layer(x, torch.tensor([True, False, False]).expand(3, 3))
     return layer(x)
 
 
@@ -101,6 +123,12 @@ def half_dropped(MultiHeadAttention: Code) -> Any:
 
 
 # --- CausalSelfAttention -----------------------------------------------------------------------------------
+
+
+def what_is_trained(CausalSelfAttention: Code) -> Any:
+    """The parameters that an optimiser would be given."""
+    layer = CausalSelfAttention(4, 2, max_len=3)
+    return [name for name, _ in layer.named_parameters()]
 
 
 def as_long_as_allowed(CausalSelfAttention: Code) -> Any:
@@ -169,6 +197,12 @@ def dropout_mode_dtype(from_builtin: Code) -> Any:
     return layer.dropout.p, layer.training, weight.dtype, weight.requires_grad
 
 
+def given_to_an_optimiser(from_builtin: Code) -> Any:
+    """Whether the weights are leaves, which is what an optimiser takes."""
+    layer = from_builtin(nn.MultiheadAttention(4, 2))
+    return layer.q_proj.weight.is_leaf, layer.out_proj.weight.is_leaf
+
+
 def mode_of_the_old_layer(from_builtin: Code) -> Any:
     """Whether the built-in layer is still in training."""
     builtin = nn.MultiheadAttention(4, 2)
@@ -229,15 +263,25 @@ ITEMS: Mapping[str, Item] = {
             gradient_without_keys,
             half_precision,
             dtype_of_the_output,
+            dtype_of_the_weights,
+            transposed_heads,
         ),
     ),
     "batched_torch.MultiHeadAttention": Item(
         torch_attention.MultiHeadAttention,
-        (names_of_parameters, two_sequences, everything_dropped, evaluated, half_dropped),
+        (
+            names_of_parameters,
+            two_sequences,
+            another_mask_the_second_time,
+            everything_dropped,
+            evaluated,
+            half_dropped,
+        ),
     ),
     "batched_torch.CausalSelfAttention": Item(
         torch_attention.CausalSelfAttention,
         (
+            what_is_trained,
             as_long_as_allowed,
             shorter_than_allowed,
             longer_the_second_time,
@@ -247,11 +291,23 @@ ITEMS: Mapping[str, Item] = {
     ),
     "batched_torch.from_builtin": Item(
         torch_attention.from_builtin,
-        (same_output, without_biases, new_layer_changed, dropout_mode_dtype, mode_of_the_old_layer),
+        (
+            same_output,
+            without_biases,
+            new_layer_changed,
+            dropout_mode_dtype,
+            given_to_an_optimiser,
+            mode_of_the_old_layer,
+        ),
     ),
     "transformer_block.FeedForward": Item(transformer.FeedForward, (one_feature,)),
     "transformer_block.TransformerBlock": Item(
         transformer.TransformerBlock,
-        (pre_norm_by_default, post_norm, small_numbers, later_tokens_hidden),
+        (
+            pre_norm_by_default,
+            post_norm,
+            small_numbers,
+            later_tokens_hidden,
+        ),
     ),
 }

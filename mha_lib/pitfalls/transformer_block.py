@@ -383,6 +383,18 @@ class BlockMaskInverted(right.TransformerBlock):
         return super().forward(x, None if mask is None else ~mask)
 
 
+class BlockFirstMaskKept(right.TransformerBlock):
+    """Wrong: the first mask is kept, and no later one looked at."""
+
+    first: Mask = None
+
+    def forward(self, x: Tensor, mask: Mask = None) -> Tensor:
+        """Wrong."""
+        if self.first is None:
+            self.first = mask
+        return super().forward(x, self.first)
+
+
 class BlockDropout(right.TransformerBlock):
     """Wrong: dropout that nobody asked for."""
 
@@ -467,6 +479,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
         "norm-epsilon": NormEpsilon,
         "mask-not-passed-on": MaskNotPassedOn,
         "mask-inverted": BlockMaskInverted,
+        "first-mask-kept": BlockFirstMaskKept,
         "dropout-by-default": BlockDropout,
         "input-changed-in-place": BlockInPlace,
         "gradient-cut-off": BlockCutOff,

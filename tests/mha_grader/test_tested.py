@@ -6,7 +6,17 @@ import torch
 
 from mha_grader.session import Session
 from mha_grader.tested import Recorder, TestedClass, TestedFunction, local
-from mha_grader.testing import CallError, Mismatch, construct, filled, gradients, keep, load_parameters
+from mha_grader.testing import (
+    CallError,
+    Mismatch,
+    attribute_of,
+    construct,
+    filled,
+    gradients,
+    keep,
+    load_parameters,
+    parameters_of,
+)
 
 SOURCE = """
 import torch
@@ -133,6 +143,23 @@ def test_modules_are_switched_and_moved_by_their_own_methods(recorder):
     module.eval()
     state = module.state_dict()
     assert set(state) == {"linear.weight", "linear.bias", "unused"}
+
+
+def test_attributes_of_a_module_and_of_its_parameters_are_read(recorder):
+    module = recorder.bind("Scale", type)(2)
+    assert attribute_of(module, "training") is True
+    assert attribute_of(module, "linear.in_features", "training") == (2, True)
+    module.eval()
+    assert attribute_of(module, "training") is False
+    assert parameters_of(module, "shape", "is_leaf") == [((1,), True), ((2, 2), True), ((2,), True)]
+    assert parameters_of(module, "requires_grad") == [(True,)] * 3
+    with pytest.raises(CallError):
+        attribute_of(module, "no_such_thing")
+
+
+def test_the_gradient_of_an_argument_that_is_changed_in_place_is_taken(recorder):
+    found = gradients(recorder.bind("add", anything), [torch.ones(2), torch.ones(2)], [0, 1], torch.ones(2))
+    assert [each.tolist() for each in found] == [[1, 1], [1, 1]]
 
 
 def test_objects_are_made_of_installed_classes_handed_on_and_kept(recorder):
