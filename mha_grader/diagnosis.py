@@ -20,7 +20,7 @@ import numpy as np
 
 from mha_grader.runner import Verdict
 from mha_grader.tested import Perform, Step, local
-from mha_grader.testing import CallError, as_array
+from mha_grader.testing import CallError, as_array, is_tensor
 from mha_grader.wire import Opaque
 
 RELATIVE, ABSOLUTE = 1e-4, 1e-6  # float32 inside an answer is no other mistake
@@ -111,9 +111,16 @@ def compare(
     for wanted, step, proper in zip(known, steps, right, strict=True):
         if not _same_outcome(wanted, step, kinds):
             return None
-        same_text = step.error is not None and _form(step.error) == _form(wanted.error)
-        same_texts += same_text
-        tells = tells or ((step.error is None or same_text) and not _same_outcome(proper, step, kinds))
+        if step.error is None:
+            tells = (
+                tells
+                or not _same_outcome(proper, step, kinds)
+                or _dtypes(proper.value) != _dtypes(step.value)
+            )
+        else:
+            assert wanted.error is not None
+            same_texts += step.error.text == wanted.error.text
+            tells = tells or _form(step.error) == _form(wanted.error) != _form(proper.error)
     return Likeness(same_texts, tells)
 
 
@@ -125,6 +132,15 @@ def _same_outcome(one: Step, other: Step, kinds: bool) -> bool:
             and one.error.type_names == other.error.type_names
         )
     return one.changed == other.changed and same_value(one.value, other.value, kinds)
+
+
+def _dtypes(value: Any) -> list[str]:
+    """The dtypes of the tensors in a value; those of arrays are up to the student."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, tuple | list):
+        return [dtype for part in value for dtype in _dtypes(part)]
+    return [str(value.dtype)] if is_tensor(value) else []
 
 
 def _form(error: CallError | None) -> str | None:
