@@ -269,11 +269,8 @@ class _Grader:
         return ItemRecord(item, records, source, tuple(notes), flags, tests, earlier)
 
     def _recognised(self, item: str, verdicts: Sequence[Verdict]) -> dict[str, str]:
-        known, reference = (
-            pitfalls.variants(self.assignment.name, item),
-            getattr(self.assignment.reference, item),
-        )
-        return diagnosis.recognise(item, verdicts, known, reference)
+        known = pitfalls.variants(self.assignment.name, item)
+        return diagnosis.recognise(item, verdicts, known, getattr(self.assignment.reference, item))
 
     def run_again(self, session: Session, records: Sequence[ItemRecord]) -> list[ItemRecord]:
         """The records, with items that rest on wrong ones tested again, in what is left of the session's time."""

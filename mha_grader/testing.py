@@ -563,9 +563,8 @@ def filled(module: Any) -> Any:
     For public examples. Students have the same function in `checks`, beside their notebook.
     """
     shapes = {name: np.shape(as_array(value)) for name, value in module.state_dict().items()}
-    expect(
-        sum(map(math.prod, shapes.values())) <= MAX_FILLED, "the module of the example has too many numbers"
-    )
+    numbers = sum(map(math.prod, shapes.values()))
+    expect(numbers <= MAX_FILLED, "the module of the example has too many numbers")
     module.load_parameters(
         {
             name: 0.5 * np.sin(1.3 * np.arange(math.prod(shape)) + sum(map(ord, name))).reshape(shape)
@@ -749,7 +748,7 @@ def expect_unchanged(callee: Callee, what: str = "The function") -> None:
 def _in_words(argument: str) -> str:
     """An argument that is named by its place, counted from 0, or by its keyword."""
     ordinals = dict(enumerate(("first", "second", "third", "fourth", "fifth", "sixth", "seventh")))
-    place = int(argument) if argument.isdigit() else None
+    place = int(argument) if argument.isdecimal() else None
     return f"{ordinals[place]} argument" if place in ordinals else f"argument {argument}"
 
 

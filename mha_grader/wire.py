@@ -227,7 +227,6 @@ def parse(frame: Frame, load_handle: Callable[[int], Any] = Handle) -> dict[str,
         raise ProtocolError("a message is a dict")
     # One pass over all fields, so that together they must use up the payload.
     pairs = [[name, node] for name, node in tree.items()]
-    with memoryview(
-        payload
-    ) as view:  # given up here: the functions in `decode` know each other, and so live on
+    # The view is given up here: the functions in `decode` know each other, and so live on for a while.
+    with memoryview(payload) as view:
         return dict(decode({"d": pairs}, view, load_handle))
