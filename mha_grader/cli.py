@@ -441,7 +441,7 @@ def _part_lines(item: ItemRecord) -> Iterator[str]:
     """Every part with its status and points, and below it why it failed."""
     repeated = feedback.repeats(item)
     for part in item.parts:
-        beside = f" (with right {' and '.join(item.stood_in)})" if part.carried else ""
+        beside = f" (with right {feedback.listed(item.stood_in)})" if part.carried else ""
         yield f"{part.status:8} {part.points:g}/{part.max_points:g} {part.name}{beside}"
         if part.status in ("pass", "not-run"):
             continue

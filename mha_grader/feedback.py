@@ -112,12 +112,16 @@ def twice(item: ItemRecord) -> str:
     """That an item was tested a second time, and why; "" if it was not."""
     if not item.stood_in:
         return ""
-    names = [f"`{name}`" for name in item.stood_in]
-    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    names = listed([f"`{name}`" for name in item.stood_in])
     return (
-        f"This item was tested twice: with your code alone, and with right code for {listed}, where your code "
+        f"This item was tested twice: with your code alone, and with right code for {names}, where your code "
         "alone did not pass. A part counts if it passes either way."
     )
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence: a, b and c."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _environment() -> Environment:

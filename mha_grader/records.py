@@ -44,7 +44,7 @@ class ItemRecord:
     tests: str = ""  # digest of what it was tested with
     stood_in: tuple[
         str, ...
-    ] = ()  # earlier items that lost points; it was tested with right code for them as well
+    ] = ()  # earlier items that lost points: it was tested with right code for them, too
 
     @property
     def score(self) -> float:

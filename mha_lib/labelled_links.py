@@ -29,9 +29,7 @@ people: Anna David's Eva Karl Lisa Maria Nadia Peter Sophie Tom aunt author bank
 women: Anna Eva Lisa Maria Nadia Sophie aunt bride daughter girl grandmother hostess mother queen waitress wife
 men: David's Karl Peter Tom brother father husband king man postman prince salesman uncle waiter
 """
-PLURAL, PEOPLE, WOMEN, MEN = (
-    frozenset(line.split()) for line in re.split(r"\w+: ", KINDS)[1:]
-)  # plural, people, women, men
+PLURAL, PEOPLE, WOMEN, MEN = (frozenset(line.split()) for line in re.split(r"\w+: ", KINDS)[1:])
 
 
 @dataclass(frozen=True)
