@@ -42,9 +42,8 @@ class ItemRecord:
     notes: tuple[str, ...] = ()  # for the student: e.g. which of two copies of a cell was graded
     flags: tuple[str, ...] = ()  # for the instructor: lines that a person should look at
     tests: str = ""  # digest of what it was tested with
-    stood_in: tuple[
-        str, ...
-    ] = ()  # earlier items that lost points: it was tested with right code for them, too
+    # Earlier items that lost points: it was tested with right code for them, too.
+    stood_in: tuple[str, ...] = ()
 
     @property
     def score(self) -> float:
