@@ -77,9 +77,7 @@ class Likeness:
     """That one piece of code did what another did."""
 
     same_texts: int  # steps in which even the text of the error was the same
-    tells: (
-        bool  # whether they did the same wrong thing in some step; errors of one type alone are no such thing
-    )
+    tells: bool  # whether they did the same wrong thing in some step; errors of one type alone are none
 
 
 def replay(perform: Perform, steps: Sequence[Step]) -> list[Step]:
@@ -112,25 +110,19 @@ def compare(
         if not _same_outcome(wanted, step, kinds):
             return None
         if step.error is None:
-            tells = (
-                tells
-                or not _same_outcome(proper, step, kinds)
-                or _dtypes(proper.value) != _dtypes(step.value)
-            )
+            same_dtypes = _dtypes(proper.value) == _dtypes(step.value)
+            tells |= not (same_dtypes and _same_outcome(proper, step, kinds))
         else:
             assert wanted.error is not None
             same_texts += step.error.text == wanted.error.text
-            tells = tells or _form(step.error) == _form(wanted.error) != _form(proper.error)
+            tells |= _form(step.error) == _form(wanted.error) != _form(proper.error)
     return Likeness(same_texts, tells)
 
 
 def _same_outcome(one: Step, other: Step, kinds: bool) -> bool:
-    if one.error is not None or other.error is not None:
-        return (
-            one.error is not None
-            and other.error is not None
-            and one.error.type_names == other.error.type_names
-        )
+    errors = [None if step.error is None else step.error.type_names for step in (one, other)]
+    if errors != [None, None]:
+        return errors[0] == errors[1]
     return one.changed == other.changed and same_value(one.value, other.value, kinds)
 
 
