@@ -56,16 +56,16 @@ book-cold: $(READY)  ## the same from nothing: run every page
 	$(BIN)/python -m book.build
 
 exercises: $(READY)  ## generate the notebooks in exercises/ from solutions/
-	$(BIN)/python -m mha_grader.authoring
+	$(BIN)/python -m mha_grader.course.authoring
 
 kill-table: exercises  ## write what the hidden tests catch as a page of the book
-	$(BIN)/python -m mha_grader.kill_table
+	$(BIN)/python -m mha_grader.quality.kill_table
 
 plain-nbgrader: exercises  ## write what plain nbgrader gives the example hand-ins as a page of the book
 	$(BIN)/python -m tests.mha_grader.plain_nbgrader
 
 kit: exercises  ## make the students' kit in build/
-	$(BIN)/python -m mha_grader.kit
+	$(BIN)/python -m mha_grader.course.kit
 
 examples: $(READY)  ## grade the example hand-ins, away from the course's own gradebook
 	$(BIN)/python -m examples.grade
@@ -79,7 +79,7 @@ test: check-machine check-browser check-database $(READY) lint  ## style, types 
 	$(BIN)/pytest -n 2 --dist loadfile
 
 mutants: $(READY)  ## how strong the hidden tests are: change the reference in every place and look what survives
-	$(BIN)/python -m mha_grader.mutation
+	$(BIN)/python -m mha_grader.quality.mutation
 
 soak: $(READY)  ## grade a thousand hand-ins while processes are killed at random (some minutes)
 	$(BIN)/python -m tests.mha_grader.killing

@@ -4,8 +4,8 @@ from nbgrader.apps.api import NbGraderAPI
 from nbgrader.converters import GenerateAssignment
 from nbgrader.preprocessors import AssignLatePenalties, ClearSolutions, SaveAutoGrades
 
-from mha_grader.authoring import ClearSolutionsKeepTemplates
-from mha_grader.nbgrader_plugin import FeedbackExporter, GradingExporter, submitted_timestamp
+from mha_grader.course.authoring import ClearSolutionsKeepTemplates
+from mha_grader.instructor.plugin import FeedbackExporter, GradingExporter, submitted_timestamp
 
 c = get_config()  # type: ignore[name-defined]  # noqa: F821 - the loader provides it
 

@@ -22,8 +22,8 @@ from typing import Any
 import psutil
 
 from benchmarks.measure import ROOT, command_line, write
-from mha_grader import authoring
-from mha_grader.assignment import Assignment, load
+from mha_grader.course import authoring
+from mha_grader.course.assignment import Assignment, load
 
 ASSIGNMENTS = ("single_head", "batched_torch")
 PLAIN = (

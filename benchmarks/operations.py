@@ -19,7 +19,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.layers import DEVICE, Peers, Shape, wait
 from benchmarks.measure import command_line, interleaved, summary, write
-from mha_lib.torch_tracing import count_operations, peak_memory
+from mha_lib.experiments.tracing import count_operations, peak_memory
 
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # of mallopt(3)
 

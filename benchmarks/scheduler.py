@@ -12,7 +12,7 @@ from typing import Any
 from distributed import Client, LocalCluster
 
 from benchmarks.measure import command_line, write
-from mha_grader.schedule import run_all
+from mha_grader.grading.schedule import run_all
 
 SLEEP = {1: 0.01, 2: 0.02, 8: 0.08, 64: 0.64}  # workers: seconds of a task, so that each row sleeps 10 s
 

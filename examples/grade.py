@@ -12,7 +12,8 @@ import shutil
 from pathlib import Path
 
 from examples import handins
-from mha_grader import assignment, authoring, cli
+from mha_grader import cli
+from mha_grader.course import assignment, authoring
 
 
 def make_course(destination: Path, name: str) -> None:

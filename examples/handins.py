@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mha_grader.assignment import Assignment, load
+from mha_grader.course.assignment import Assignment, load
 
 COURSE = Path(__file__).resolve().parents[1]
 Notebook = dict[str, Any]

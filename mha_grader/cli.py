@@ -25,14 +25,16 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from mha_grader import assignment as assignments
-from mha_grader import changes, collect, export, feedback, gradebook, grading, report, schedule, store
-from mha_grader.assignment import CourseError
-from mha_grader.course import Course, hand_ins
-from mha_grader.fork_server import SandboxUnavailable
-from mha_grader.records import ItemRecord, PartRecord, SubmissionRecord, to_json
-from mha_grader.runner import clean
-from mha_grader.sandbox import probe
+from mha_grader.course import assignment as assignments
+from mha_grader.course import store
+from mha_grader.course.assignment import CourseError
+from mha_grader.course.folders import Course, hand_ins
+from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord, to_json
+from mha_grader.grading import grading, schedule
+from mha_grader.grading.runner import clean
+from mha_grader.instructor import changes, collect, export, feedback, gradebook, report
+from mha_grader.sandbox.fork_server import SandboxUnavailable
+from mha_grader.sandbox.sandbox import probe
 from mha_lib import pitfalls
 
 SHOWN = 20  # names in one line

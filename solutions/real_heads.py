@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext: {text_representation: {extension: .py, format_name: percent}}
-#   mha: {assignment: real_heads, version: "1.0", files: [minilm.py, minilm_sample.npz]}
+#   mha: {assignment: real_heads, version: "1.0", files: [minilm/minilm.py, minilm/minilm_sample.npz]}
 # ---
 
 # %% role="author"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import sync_playwright
 
-from mha_grader.authoring import assignments, build
+from mha_grader.course.authoring import assignments, build
 
 ROOT = Path(__file__).parents[1]
 CHROMIUM = "/usr/bin/chromium"

@@ -24,7 +24,7 @@ from mha_lib.pitfalls import (
     softmax,
 )
 from mha_lib.pitfalls.pitfall import CHECKS_OF_ITEMS, WEAK_CHECKS, Pitfall
-from mha_lib.same_items import original
+from mha_lib.pitfalls.same_items import original
 
 __all__ = ["BANK", "CHECKS_OF_ITEMS", "FAMILIES", "WEAK_CHECKS", "Pitfall", "variants"]
 

@@ -9,7 +9,7 @@ import importlib.util
 from collections.abc import Mapping
 from typing import Any
 
-from mha_lib.same_items import original
+from mha_lib.pitfalls.same_items import original
 
 __all__ = ["styles"]
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from mha_lib.minilm import MiniLM, load_sample
+from mha_lib.minilm.minilm import MiniLM, load_sample
 from mha_lib.real_heads import bert_attention
 
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from mha_grader.explain import section_of
+from mha_grader.grading.explain import section_of
 from mha_lib.pitfalls import BANK, FAMILIES
 from mha_lib.pitfalls.catalogue import expose
 

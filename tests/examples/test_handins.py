@@ -10,7 +10,8 @@ from nbgrader.api import Gradebook
 
 from examples.grade import make_course
 from examples.handins import ALL, HANDINS
-from mha_grader import export, store
+from mha_grader.course import store
+from mha_grader.instructor import export
 
 NAME = "single_head"
 pytestmark = pytest.mark.filterwarnings("ignore")  # nbgrader's own, while the course is made

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from mha_grader import fork_server
-from mha_grader.assignment import Assignment, Cell
-from mha_grader.fork_server import Limits
-from mha_grader.grading import Settings
-from mha_grader.session import Budget
+from mha_grader.course.assignment import Assignment, Cell
+from mha_grader.grading.grading import Settings
+from mha_grader.grading.session import Budget
+from mha_grader.sandbox import fork_server
+from mha_grader.sandbox.fork_server import Limits
 
 STUB = "# YOUR CODE HERE\nraise NotImplementedError()\n"
 

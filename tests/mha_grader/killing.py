@@ -21,8 +21,8 @@ from pathlib import Path
 
 import psutil
 
-from mha_grader import store
-from mha_grader.assignment import load
+from mha_grader.course import store
+from mha_grader.course.assignment import load
 from tests.mha_grader import plain_nbgrader
 from tests.mha_grader.small_course import DOUBLE, NAME, ROOT, hand_in, make
 

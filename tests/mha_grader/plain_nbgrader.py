@@ -23,9 +23,13 @@ from pathlib import Path
 
 from examples import handins
 from examples.grade import make_course
-from mha_grader import assignment as assignments
-from mha_grader import cli, grading, rebuild, store, testing
-from tests.mha_grader import small_course, test_malformed
+from mha_grader import cli
+from mha_grader.course import assignment as assignments
+from mha_grader.course import store
+from mha_grader.grading import grading, rebuild
+from mha_grader.testing import testing
+from tests.mha_grader import small_course
+from tests.mha_grader.grading import test_malformed
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "book" / "plain_nbgrader.md"

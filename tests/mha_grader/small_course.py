@@ -5,7 +5,7 @@ import shutil
 import warnings
 from pathlib import Path
 
-from mha_grader import authoring
+from mha_grader.course import authoring
 
 ROOT = Path(__file__).parents[2]
 NAME = "small"

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from mha_grader import cli, fork_server, gradebook
-from mha_grader.course import Course
-from mha_grader.records import STATUSES
+from mha_grader import cli
+from mha_grader.course.folders import Course
+from mha_grader.course.records import STATUSES
+from mha_grader.instructor import gradebook
+from mha_grader.sandbox import fork_server
 from tests.mha_grader import small_course
 
 COURSE = Path(__file__).parents[2]

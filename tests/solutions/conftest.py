@@ -7,9 +7,9 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from mha_grader.assignment import load
-from mha_grader.authoring import assignments, release
-from mha_grader.kill_table import judge
+from mha_grader.course.assignment import load
+from mha_grader.course.authoring import assignments, release
+from mha_grader.quality.kill_table import judge
 
 ROOT = Path(__file__).parents[2]
 

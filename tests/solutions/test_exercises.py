@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mha_grader.authoring import BEGIN_SOLUTION, assignments, split_test
-from mha_grader.kit import make_kit
+from mha_grader.course.authoring import BEGIN_SOLUTION, assignments, split_test
+from mha_grader.course.kit import make_kit
 
 ROOT = Path(__file__).parents[2]
 NAMES = assignments(ROOT)

@@ -3,8 +3,8 @@
 import nbformat
 import pytest
 
-from mha_grader.assignment import load
-from mha_grader.grading import Settings, grade_submission
+from mha_grader.course.assignment import load
+from mha_grader.grading.grading import Settings, grade_submission
 
 
 def hand_in(assignment, sources):

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from mha_grader import assignment as assignments
-from mha_grader.kill_table import PUBLIC_SECRET, Row, in_the_book, page, table
+from mha_grader.course import assignment as assignments
+from mha_grader.quality.kill_table import PUBLIC_SECRET, Row, in_the_book, page, table
 from mha_lib import pitfalls
-from mha_lib.same_items import original
+from mha_lib.pitfalls.same_items import original
 
 COURSE = Path(__file__).parents[2]
 NAMES = sorted(path.stem for path in (COURSE / "solutions").glob("*.py") if path.stem != "checks")

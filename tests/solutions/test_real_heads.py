@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mha_lib import pitfalls
-from mha_lib.minilm import load_sample
+from mha_lib.minilm.minilm import load_sample
 from mha_lib.real_heads import bert_attention, head_importance, offset_score
 
 

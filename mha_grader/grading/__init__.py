@@ -1,0 +1,1 @@
+"""From the bytes of a hand-in to a record: rebuild, run, judge, diagnose, explain."""

@@ -1,0 +1,189 @@
+"""The words that a student reads about a part: the misconception if it is known, else a difference to look at."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mha_grader.course.records import PartRecord
+from mha_grader.grading.diagnosis import gap
+from mha_grader.grading.runner import NOT_WRITTEN, Verdict, clean, describe_error
+from mha_grader.grading.session import OutOfBudget
+from mha_grader.sandbox.wire import Opaque
+from mha_grader.testing.proxies import Recorder, local
+from mha_grader.testing.testing import CallError, as_array, filled, is_tensor
+from mha_lib import pitfalls
+
+
+@dataclass(frozen=True)
+class Example:
+    """Both sides of a public example: what the item's name stands for, and the reference."""
+
+    item: str
+    tested: Callable[..., Any]
+    reference: Callable[..., Any]
+
+
+def explain(verdict: Verdict, slug: str | None, example: Example | None) -> PartRecord:
+    """The part's record, with a message that holds no hidden input.
+
+    Args:
+        verdict: on the student's own code.
+        slug: the recognised mistake.
+        example: both sides of a public example.
+    """
+    part = verdict.part
+    message = verdict.reason
+    if slug is not None:
+        message = account(slug)
+    elif verdict.reason == NOT_WRITTEN:
+        message = f"{verdict.reason}."
+    elif verdict.status in ("fail", "error") and example is not None and part.example is not None:
+        message = f"{verdict.reason}.\n{difference(part.example, example)}"
+    elif message:
+        message = f"{message}."
+    return PartRecord(
+        part.name, part.points, verdict.status, part.proves, slug, capital(message), verdict.reason
+    )
+
+
+def revised(part: PartRecord, passed: bool, slug: str | None) -> PartRecord:
+    """The part's record once it was tested again, with right code for earlier items.
+
+    Args:
+        part: the record of the first time.
+        passed: whether it passed the second time.
+        slug: the mistake that was recognised then.
+    """
+    if part.status == "pass":
+        return part
+    if passed:
+        return PartRecord(part.name, part.max_points, "pass", part.proves, carried=True)
+    return part if slug is None else replace(part, pitfall=slug, message=capital(account(slug)))
+
+
+def account(slug: str) -> str:
+    """What a mistake is, why it is wrong, what to do, and where the book shows it."""
+    pitfall = pitfalls.BANK[slug]
+    return f"{pitfall.title} ({slug}). {pitfall.reason} {pitfall.fix} {pointer(slug)}"
+
+
+def section_of(slug: str) -> tuple[str, str]:
+    """Where the book shows a mistake: the title of the page, and the section's address inside the book."""
+    (family,) = (name for name, mistakes in pitfalls.FAMILIES.items() if pitfalls.BANK[slug] in mistakes)
+    page = f"pitfalls_{family.replace('-', '_')}.html"
+    return f"Pitfalls: {family.replace('-', ' ')}", f"{page}#{slug}"
+
+
+def pointer(slug: str) -> str:
+    """One sentence that says where in the book a mistake is shown."""
+    title, address = section_of(slug)
+    return f"The book runs it: {title}, {address}."
+
+
+def capital(text: str) -> str:
+    """The text with its first letter in capitals, unless it starts with a name of the code."""
+    first = text.split(" ", 1)[0]
+    plain = first.isalpha() and first not in ("softmax", "attention", "diagnosis", "answers")
+    return text[:1].upper() + text[1:] if plain else text
+
+
+def difference(expression: str, example: Example) -> str:
+    """Evaluate an expression on public inputs with the student's function and with the reference."""
+    names = {"np": np, "torch": sys.modules.get("torch"), "filled": filled}
+    reference = Recorder(local(**{example.item: example.reference})).bind(example.item, example.reference)
+    try:
+        expected = eval(expression, {**names, example.item: reference})
+    except CallError as error:
+        return _different_error(expression, {**names, example.item: example.tested}, error.type_names[0])
+    try:
+        got = eval(expression, {**names, example.item: example.tested})
+        found = first_difference(got, expected)
+    except CallError as error:
+        return f"Try it yourself: {expression}\nthere, {describe_error(error, show_text=True)[1]}."
+    except OutOfBudget:
+        return f"Try it yourself: {expression}"
+    except Exception:  # the expression looks into a result that is not what it should be
+        return f"Try it yourself: {expression}\nexpected {show(expected)}"
+    if found is None:
+        return (
+            f"On the public example {expression} your answer is right; "
+            "the hidden inputs have other shapes, sizes and numbers, and it is called more than once."
+        )
+    return f"Try it yourself: {expression}\n{found}"
+
+
+def _different_error(expression: str, names: dict[str, Any], wanted: str) -> str:
+    """What an expression gives that should raise an error of the class `wanted`."""
+    try:
+        got = eval(expression, names)
+    except CallError as error:
+        if wanted in error.type_names:
+            text = clean(error.text, 200) or "(none)"
+            return f"On the public example {expression} there is a {wanted}, as it should be; its text is: {text}"
+        return (
+            f"Try it yourself: {expression}\nexpected a {wanted}; "
+            f"there, {describe_error(error, show_text=True)[1]}."
+        )
+    except OutOfBudget:
+        return f"Try it yourself: {expression}"
+    return f"Try it yourself: {expression}\nexpected a {wanted}, got {show(got)}"
+
+
+def first_difference(got: Any, expected: Any, place: str = "the result") -> str | None:
+    """Where two values first differ, what was expected there and what came; None if they do not."""
+    if isinstance(expected, tuple):
+        if not isinstance(got, tuple | list) or len(got) != len(expected):
+            return f"expected {len(expected)} values, got {describe(got)}"
+        pairs = enumerate(zip(got, expected, strict=True))
+        found = (first_difference(one, other, f"value {i} of the result") for i, (one, other) in pairs)
+        return next((text for text in found if text is not None), None)
+    if is_tensor(expected):
+        if not is_tensor(got):
+            return f"expected a tensor of shape {tuple(expected.shape)}, got {describe(got)}"
+        if got.dtype != expected.dtype:
+            return f"expected dtype {expected.dtype}, got dtype {got.dtype}"
+        return first_difference(as_array(got), as_array(expected), place)
+    if isinstance(expected, np.ndarray | np.generic):
+        expected = np.asarray(expected)
+        if not isinstance(got, np.ndarray):
+            return f"expected an array of shape {expected.shape}, got {describe(got)}"
+        if got.shape != expected.shape:
+            return f"expected shape {expected.shape}, got shape {got.shape}"
+        for index in np.ndindex(expected.shape):
+            if gap(got[index][None], expected[index][None]) > 1.0:
+                at = f"at index {list(index)} of {place}: " if index else ""
+                return f"{at}expected {show(expected[index])}, got {show(got[index])}"
+        if (got.dtype.kind == "b") != (expected.dtype.kind == "b"):
+            return f"expected dtype {expected.dtype}, got dtype {got.dtype}"
+        return None
+    same = type(got) is type(expected) and got == expected
+    return None if same else f"expected {show(expected)}, got {show(got)}"
+
+
+def describe(value: Any) -> str:
+    """A value's kind in a few words."""
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape}"
+    if is_tensor(value):
+        return f"a tensor of shape {tuple(value.shape)}"
+    if isinstance(value, tuple | list):
+        return f"{len(value)} values"
+    if isinstance(value, Opaque):
+        return f"something of type {value.type_name}"
+    return "None (is a return missing?)" if value is None else f"something of type {type(value).__name__}"
+
+
+def show(value: Any) -> str:
+    """A value, short enough for a line."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, np.ndarray):
+        return clean(np.array2string(value, precision=4, separator=", ").replace("\n", " "), 200)
+    return describe(value) if isinstance(value, Opaque) else clean(repr(value), 200)

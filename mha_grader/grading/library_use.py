@@ -1,0 +1,172 @@
+"""Library code where the student's own was asked for: lines that a person should look at.
+
+Nothing is decided here. A right answer through PyTorch's own attention is right, and the tests say so; whether it
+is what was asked for, a person decides. So the lines are shown to the instructor, not to the student.
+
+What is shown is what a text says. A program can put a name together in more ways than can be listed, and whoever
+wants to hide a call can; the plain ways are shown all the same, and so is code that is made of text.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from mha_grader.grading.rebuild import MAX_PARSED
+
+# Attention that somebody else wrote, by the last part of its name.
+LIBRARY = frozenset(
+    {
+        "MultiheadAttention",
+        "Transformer",
+        "TransformerDecoderLayer",
+        "TransformerEncoderLayer",
+        "flex_attention",
+        "mha_lib",
+        "multi_head_attention_forward",
+        "scaled_dot_product_attention",
+    }
+)
+INNER = re.compile(
+    r"_scaled_dot_product_\w*attention\w*|_native_multi_head_attention|_transformer_encoder_layer_fwd"
+)
+HIDES = frozenset({"exec", "eval", "__import__", "importlib"})  # built in: `model.eval` is another one
+MAX_PIECES = 20  # of a text that is put together: with more it would take long
+# Items that ask for one of them.
+ASKED_FOR: Mapping[str, frozenset[str]] = {
+    "sdpa_attention": frozenset({"scaled_dot_product_attention"}),
+    "from_builtin": frozenset({"MultiheadAttention"}),
+}
+
+
+@dataclass(frozen=True)
+class Helper:
+    """A statement outside of all items that a person should look at if an item uses what it defines."""
+
+    defines: frozenset[str]
+    mentions: Mapping[str, tuple[int, str]]
+
+
+def helpers(cells: Iterable[str]) -> list[Helper]:
+    """What there is to be looked at in the cells that a student added."""
+    found = []
+    for cell in cells:
+        tree = _parsed(cell)
+        for statement in tree.body if tree is not None else ():
+            mentions = _first(_mentions_in(statement), cell)
+            if _lines(mentions, frozenset()):
+                found.append(Helper(frozenset(_defined(statement)), mentions))
+    return found
+
+
+def flags(item: str, source: str, added: Iterable[Helper] = ()) -> tuple[str, ...]:
+    """What a person should look at in the code of an item.
+
+    Args:
+        item: the item's name.
+        source: the student's cell.
+        added: what is outside of the item: it counts if the item names what it defines.
+
+    Returns:
+        One sentence for each line that uses a library's attention where it was to be built, or for the lack of
+        it where it was asked for.
+    """
+    used = _first(_mentions(source), source)
+    asked = ASKED_FOR.get(item, frozenset())
+    found = _lines(used, asked)
+    for helper in added:
+        if helper.defines & used.keys():
+            found += [f"in a cell that was added, {line}" for line in _lines(helper.mentions, asked)]
+    if item == "sdpa_attention" and used and not asked & used.keys():
+        found.append("scaled_dot_product_attention was asked for and does not appear")
+    return tuple(dict.fromkeys(found))
+
+
+def _lines(used: Mapping[str, tuple[int, str]], asked: frozenset[str]) -> list[str]:
+    found = []
+    for name, (line, text) in used.items():
+        if (name in LIBRARY or INNER.fullmatch(name)) and name not in asked:
+            found.append(f"line {line} uses a library's {name}: {text}")
+        elif name in HIDES:
+            found.append(f"line {line} may run what is not to be read here, by {name}: {text}")
+    return found
+
+
+def _first(mentions: Iterator[tuple[str, int]], source: str) -> dict[str, tuple[int, str]]:
+    """The line, and its text, where each name stands first."""
+    lines, first = source.splitlines(), {}
+    for name, number in mentions:
+        if name not in first:
+            first[name] = number, "".join(lines[number - 1 : number]).strip()[:120]
+    return first
+
+
+def _mentions(source: str) -> Iterator[tuple[str, int]]:
+    """Names and the numbers of their lines; where Python cannot read the text, as with `%time`, all words."""
+    tree = _parsed(source)
+    if tree is not None:
+        yield from _mentions_in(tree)
+        return
+    for number, line in enumerate(source.splitlines(), 1):
+        for name in re.findall(r"[^\W\d]\w*", line.partition("#")[0]):
+            if name not in HIDES:
+                yield name, number
+
+
+def _mentions_in(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(tree):
+        for name in _mentioned(node):
+            yield name, getattr(node, "lineno", 1)
+
+
+def _parsed(source: str) -> ast.Module | None:
+    try:
+        return ast.parse(source) if len(source) <= MAX_PARSED else None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _mentioned(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Attribute):
+        return [node.attr] if node.attr not in HIDES else []
+    if isinstance(node, ast.Name):
+        return [node.id]
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        whole = [alias.name for alias in node.names]
+        whole += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+        return [part for name in whole for part in name.split(".")]
+    if isinstance(node, ast.Constant | ast.BinOp):
+        return (_text(node) or "").split(".")  # getattr(F, "scaled_dot_product_attention")
+    return []
+
+
+def _text(node: ast.AST) -> str | None:
+    """The text that a text, or a sum of a few texts, is."""
+    pieces: list[str] = []
+    todo = [node]
+    while todo:
+        if len(pieces) > MAX_PIECES:
+            return None
+        node = todo.pop()
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            todo += [node.left, node.right]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            pieces.append(node.value)
+        else:
+            return None
+    return "".join(reversed(pieces))
+
+
+def _defined(statement: ast.stmt) -> set[str]:
+    """Names that a statement gives to something."""
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        return {statement.name}
+    names: set[str] = set()
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            names.add(node.id)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+    return names

@@ -1,0 +1,189 @@
+"""A student's notebook, running: cells are executed in order, functions are called, crashes are survived.
+
+A session holds one sandboxed process at a time. When the process is killed (time, memory) or ends, the next
+request starts a fresh one and executes again what had been executed, without the cell that brought it down.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from mha_grader.sandbox.fork_server import Layout, Limits
+from mha_grader.sandbox.sandbox import Sandbox, SandboxDied, SandboxMemory, SandboxTimeout, Serve
+from mha_grader.testing.candidates import CandidateSandbox
+from mha_grader.testing.testing import CallError
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Wall-clock seconds that a student's code may take."""
+
+    cell: float = 10.0  # one cell of the assignment
+    added: float = 5.0  # one cell that the student added
+    call: float = 10.0  # one call of a function
+    item: float = 60.0  # all calls of one item's hidden tests
+    submission: float = 240.0  # everything
+
+
+class OutOfBudget(Exception):  # noqa: N818 - it is a verdict
+    """The item or the submission has used up its time; nothing more of it is run."""
+
+
+class Session:
+    """Runs one student's cells and calls. Use it as a context manager."""
+
+    def __init__(
+        self,
+        layout: Layout = Layout(),  # noqa: B008
+        limits: Limits = Limits(),  # noqa: B008
+        budget: Budget = Budget(),
+    ):
+        """Nothing is started before the first cell."""
+        self.layout, self.limits, self.budget = layout, limits, budget
+        self.log: list[str] = []
+        self._sandbox: Sandbox | None = None
+        self._candidates = CandidateSandbox(limits)
+        self._executed: list[tuple[str, str, float]] = []
+        self.deadline = time.monotonic() + budget.submission
+        self._item_deadline = self.deadline
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._close()
+        self._candidates.close()
+
+    def start_item(self) -> None:
+        """From here on, calls are counted against a new item's budget."""
+        self._item_deadline = min(self.deadline, time.monotonic() + self.budget.item)
+
+    def execute(self, label: str, source: str, seconds: float) -> CallError | None:
+        """Execute one cell. Returns why it failed, or None.
+
+        Raises:
+            OutOfBudget: if the submission's time is used up.
+        """
+        try:
+            reply = self._ask(
+                min(seconds, self.deadline - time.monotonic()), op="exec", label=label, source=source
+            )
+        except CallError as failure:
+            self.log.append(f"cell {label}: {failure.kind}")
+            return failure
+        self._executed.append((label, source, seconds))
+        try:
+            read_reply(reply, label)
+        except CallError as failure:
+            self.log.append(
+                f"cell {label}: {failure.type_names[:1]} {failure.text[:500]!r} line {failure.line}"
+            )
+            return failure
+        return None
+
+    def perform(self, request: dict[str, Any]) -> tuple[Any, tuple[str, ...]]:
+        """Carry out a request (see `operations`); returns its value and which arguments it changed in place.
+
+        Raises:
+            CallError: if the student's code raised, or its process could not answer.
+            OutOfBudget: if the item's or the submission's time is used up.
+        """
+        if request["op"] == "check":
+            # The student's process does not learn which candidate it judges.
+            request = {**request, "candidate": None, "serve": self._serve(request["candidate"])}
+        value, changed = read_reply(self._ask(self._call_seconds(), **request), request["target"])
+        if not is_answer(request, value):
+            raise CallError("died")
+        return value, changed
+
+    def _serve(self, spec: str) -> Serve:
+        """Answers the calls that a checker makes to a candidate."""
+
+        def serve(asked: dict[str, Any]) -> dict[str, Any]:
+            return self._candidates.call(spec, asked.get("args"), asked.get("kwargs"))
+
+        return serve
+
+    def _call_seconds(self) -> float:
+        return min(self.budget.call, self._item_deadline - time.monotonic())
+
+    def _ask(self, seconds: float, **request: Any) -> dict[str, Any]:
+        if self._sandbox is None:
+            self._restart()
+        if seconds <= 0:
+            raise OutOfBudget
+        assert self._sandbox is not None
+        try:
+            return self._sandbox.ask(seconds, **request)
+        except SandboxTimeout:
+            kind = "timeout"
+        except SandboxMemory:
+            kind = "memory"
+        except SandboxDied as died:
+            kind = "died"
+            self.log.append(f"the process was ended: {died}")
+        self._close()
+        raise CallError(kind)
+
+    def _restart(self) -> None:
+        todo = self._executed
+        while self._sandbox is None:
+            self._sandbox = Sandbox(self.layout, self.limits)
+            executed, self._executed = todo, []
+            for number, (label, source, seconds) in enumerate(executed):
+                if time.monotonic() > self.deadline:
+                    raise OutOfBudget
+                self.execute(label, source, seconds)
+                if self._sandbox is None:  # a cell that went well before brought it down: leave it out
+                    todo = executed[:number] + executed[number + 1 :]
+                    break
+
+    def _close(self) -> None:
+        if self._sandbox is not None:
+            self._sandbox.close()
+            self._sandbox = None
+
+
+def is_answer(request: dict[str, Any], value: Any) -> bool:
+    """Whether a value has the form that answers a request; where it is up to the student, any form will do."""
+    if request["op"] == "check":
+        known = (
+            {name: value.get(name) for name in ("accepted", "returned")} if isinstance(value, dict) else {}
+        )
+        return type(known.get("accepted")) is bool and (
+            not known["accepted"] or type(known["returned"]) is bool
+        )
+    return True
+
+
+def read_reply(reply: dict[str, Any], target: Any) -> tuple[Any, tuple[str, ...]]:
+    """The value in a reply, and the names of the arguments that were changed.
+
+    Raises:
+        CallError: if the reply stands for one. The line is kept if it is one of the tested item's own cell.
+
+    The reply may hold anything in any field.
+    """
+    status = reply["status"]
+    if status == "ok":
+        changed = reply.get("changed", [])
+        names = [name if _is_word(name) else "?" for name in changed] if isinstance(changed, list) else ["?"]
+        return reply.get("value"), tuple(names[:100])
+    if status in ("memory", "missing"):
+        raise CallError(status)
+    types, line, cell, text = (reply.get(field) for field in ("types", "line", "cell", "text"))
+    names = [name if _is_word(name) else "Exception" for name in types] if isinstance(types, list) else []
+    own_cell = not isinstance(target, str) or (isinstance(cell, str) and cell == target)
+    raise CallError(
+        "error",
+        names[:100] or ["Exception"],
+        text[:2000] if isinstance(text, str) else "",
+        line if own_cell and type(line) is int and 0 < line < 10**6 else None,
+    )
+
+
+def _is_word(name: Any) -> bool:
+    """Whether this can be the name of an argument or of an error: it is shown to people."""
+    return isinstance(name, str) and len(name) <= 80 and name.replace("_", "").isalnum()

@@ -1,0 +1,1 @@
+"""What an instructor does with a class: collect, gradebook, feedback, report, export."""

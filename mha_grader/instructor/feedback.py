@@ -1,0 +1,263 @@
+"""Feedback for students: one static page each, and the same words in short for the graded notebook.
+
+A page needs no network and no script and is self-contained. Everything in it that came from a student is
+escaped, and control characters are made visible; nothing in it comes from a hidden test but what
+`mha_grader.course.records` allows.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import itertools
+import os
+import re
+import unicodedata
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from mha_grader.course import assignment as assignments
+from mha_grader.course import store
+from mha_grader.course.assignment import Assignment, CourseError
+from mha_grader.course.folders import Course
+from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord
+from mha_grader.grading.explain import section_of
+from mha_grader.instructor import collect, gradebook
+from mha_grader.instructor.gradebook import Entry
+from mha_lib import pitfalls
+
+STATUS = {
+    "pass": "passed",
+    "fail": "not passed",
+    "error": "error",
+    "timeout": "out of time",
+    "memory": "out of memory",
+    "not-run": "not run",
+}
+SEVERAL = 4  # parts in a row with one verdict are shown together
+UNUSABLE = "Nothing in your hand-in could be graded"
+ANSI = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|[@-Z\\-_])")
+
+
+def plain(text: str) -> str:
+    """The text without terminal sequences; other control and layout characters become visible."""
+    return "".join(
+        c
+        if c.isprintable() or c in "\n\t"
+        else " "
+        if unicodedata.category(c) == "Zs"
+        else "\N{REPLACEMENT CHARACTER}"
+        for c in ANSI.sub("", text.replace("\r\n", "\n"))
+    )
+
+
+def prose(text: str) -> Markup:
+    """One of our own sentences as HTML: what stands between backticks is code."""
+    pieces = [
+        Markup("<code>{}</code>").format(piece) if number % 2 else escape(piece)
+        for number, piece in enumerate(plain(text).split("`"))
+    ]
+    return Markup("").join(pieces)
+
+
+def sentence(text: str) -> str:
+    """A note with a capital at its start and a full stop at its end."""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
+def repeats(item: ItemRecord) -> dict[str, str]:
+    """For parts that fail for a reason given before: the name of the part where it was given, by part."""
+    first: dict[str, str] = {}
+    found = {}
+    for part in item.parts:
+        # Errors come with different examples, but the first line says all.
+        reason = part.pitfall or (part.message if part.status == "fail" else part.message.partition("\n")[0])
+        if part.status not in ("pass", "not-run") and first.setdefault(reason, part.name) != part.name:
+            found[part.name] = first[reason]
+    return found
+
+
+def groups(item: ItemRecord) -> list[list[PartRecord]]:
+    """The parts in their order; a run of several with one verdict for one reason is one group."""
+    found: list[list[PartRecord]] = []
+    for _, run in itertools.groupby(item.parts, lambda p: (verdict_on(p), p.pitfall or p.message)):
+        parts = list(run)
+        found += [parts] if len(parts) >= SEVERAL else [[part] for part in parts]
+    return found
+
+
+def mistakes(item: ItemRecord) -> list[str]:
+    """Slugs of the recognised mistakes in an item, each once."""
+    return list(dict.fromkeys(p.pitfall for p in item.parts if p.pitfall and p.pitfall in pitfalls.BANK))
+
+
+def place_of(slug: str, book: str) -> Markup:
+    """Where the book shows a mistake: a link if the book's address is known, else the page's name."""
+    title, address = section_of(slug)
+    if not book:
+        return Markup("<em>{}</em>, <code>{}</code>").format(title, address)
+    return Markup('<a href="{}/{}">{}</a>').format(book.rstrip("/"), address, title)
+
+
+def verdict_on(part: PartRecord) -> str:
+    """The part's status in words."""
+    return "passed with right code" if part.carried else STATUS[part.status]
+
+
+def twice(item: ItemRecord) -> str:
+    """That an item was tested a second time, and why; "" if it was not."""
+    if not item.stood_in:
+        return ""
+    names = listed([f"`{name}`" for name in item.stood_in])
+    return (
+        f"This item was tested twice: with your code alone, and with right code for {names}, where your code "
+        "alone did not pass. A part counts if it passes either way."
+    )
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence: a, b and c."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("mha_grader.instructor"),
+        autoescape=lambda name: name is None or not name.endswith(".txt.j2"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"plain": plain, "prose": prose, "points": "{:g}".format}
+    environment.filters |= {"sentence": sentence, "repeats": repeats, "groups": groups, "mistakes": mistakes}
+    environment.filters |= {"place_of": place_of, "verdict_on": verdict_on, "twice": twice}
+    environment.globals |= {"STATUS": STATUS, "UNUSABLE": UNUSABLE, "BANK": pitfalls.BANK}
+    return environment
+
+
+_ENVIRONMENT = _environment()
+
+
+def render(template: str, **names: Any) -> str:
+    """Fill in one of the templates in templates/."""
+    return _ENVIRONMENT.get_template(template).render(names)
+
+
+def page(assignment: Assignment, student: str, record: SubmissionRecord, entry: Entry, book: str = "") -> str:
+    """The page of one student, as HTML.
+
+    Args:
+        assignment: the assignment; its title and the sections of the book are taken from it.
+        student: the student's id.
+        record: what grading found.
+        entry: what people added; `Entry()` if nothing.
+        book: address of the folder with the book's pages; "" for no links.
+    """
+    style = render("feedback.css")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return render(
+        "feedback.html.j2",
+        style=Markup(style),
+        style_hash=digest,
+        title=title(assignment),
+        sections=sections(assignment),
+        student=student,
+        record=record,
+        entry=entry,
+        book=book,
+    )
+
+
+def title(assignment: Assignment) -> str:
+    """The heading of the notebook."""
+    heading = re.search(r"^# (.+)$", assignment.cells[0].released, re.MULTILINE)
+    return heading[1] if heading else assignment.name
+
+
+def sections(assignment: Assignment) -> dict[str, str]:
+    """Where the book explains each item, in the words of the text above its cell: after **Book**."""
+    found: dict[str, str] = {}
+    text = ""
+    for cell in assignment.cells:
+        if cell.kind == "markdown":
+            text = cell.released
+        elif cell.kind == "solution" and cell.item is not None:
+            place = re.search(r"\*\*Book\*\*\s+(.+?)(\n\n|$)", text, re.DOTALL)
+            if place:
+                found[cell.item] = " ".join(place[1].replace("*", "").split())
+    return found
+
+
+def page_of(course: Course, assignment: str, student: str) -> str:
+    """The page of a student whose hand-in has been graded.
+
+    Raises:
+        CourseError: if it has not.
+    """
+    record = store.load(course.grades(assignment), student)
+    if record is None:
+        raise CourseError(
+            f"the hand-in of {student!r} has not been graded: run `mha-grade grade {assignment}`"
+        )
+    entry = gradebook.read(course, assignment, student).get(student, Entry())
+    book = gradebook.book_url(course)
+    return page(assignments.load(course.root, assignment), student, record, entry, book)
+
+
+def write(
+    course: Course,
+    assignment: Assignment,
+    records: Mapping[str, SubmissionRecord],
+    entries: Mapping[str, Entry],
+) -> Sequence[Path]:
+    """Write the pages of students where nbgrader's exchange looks for them.
+
+    Returns:
+        The pages' paths: feedback/<student>/<assignment>/<assignment>.html.
+    """
+    paths, book = [], gradebook.book_url(course)
+    for student, record in records.items():
+        folder = course.root / "feedback" / student / assignment.name
+        folder.mkdir(parents=True, exist_ok=True)
+        text = page(assignment, student, record, entries.get(student, Entry()), book)
+        path = folder / f"{assignment.name}.html"
+        path.write_text(text, encoding="utf-8", newline="\n")
+        paths.append(path)
+        for name in ("timestamp.txt", "submission_secret.txt"):  # the exchange asks for them
+            graded = course.root / "autograded" / student / assignment.name / name
+            if graded.exists():
+                (folder / name).write_bytes(graded.read_bytes())
+    return paths
+
+
+def write_zip(course: Course, assignment: str, pages: Mapping[str, Path]) -> Path:
+    """Put pages into one archive, feedback/<assignment>.zip, as <student>/<assignment>.html.
+
+    The folder of a student whose hand-in was collected from Moodle has the name that it has there, by which
+    Moodle's "Upload multiple feedback files in a zip" finds the student.
+
+    Args:
+        course: the course.
+        assignment: the assignment's name.
+        pages: the page of each student.
+    """
+    who = collect.origins(course, assignment)
+    path = course.root / "feedback" / f"{assignment}.zip"
+    part = path.with_suffix(".part")
+    with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
+        for student, page in pages.items():
+            origin = who.get(student)
+            folder = student
+            if origin is not None and origin.scheme == "moodle":
+                folder = f"{origin.name}_{origin.number}_assignsubmission_file_"
+            # With one time for all, the same pages make the same archive.
+            archive.writestr(
+                zipfile.ZipInfo(f"{folder}/{assignment}.html"), page.read_bytes(), zipfile.ZIP_DEFLATED
+            )
+    os.replace(part, path)
+    return path

@@ -1,0 +1,247 @@
+"""What nbgrader_config.py plugs into nbgrader: our verdicts where nbgrader would run a kernel.
+
+nbgrader asks an *exporter* for a notebook where it reads a hand-in (`nbgrader autograde`, and the button in
+formgrader) and for a page where it writes feedback. `GradingExporter` answers with the released notebook,
+the student's code in it and our verdict in the outputs of the test cells, so that nbgrader itself stores the
+scores; `FeedbackExporter` answers with our page. Nothing of a hand-in is executed by nbgrader, and no hidden
+test is ever in what these two return.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import itertools
+import os
+import re
+import stat
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbconvert.exporters import Exporter, NotebookExporter
+from nbgrader.apps.api import NbGraderAPI
+from nbgrader.converters import Autograde
+from nbgrader.converters.base import NbGraderException
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.utils import parse_utc
+from traitlets import Unicode
+
+from mha_grader.course import assignment as assignments
+from mha_grader.course.assignment import Assignment, CourseError
+from mha_grader.course.folders import Course, hand_ins
+from mha_grader.course.records import ItemRecord, SubmissionRecord
+from mha_grader.grading import grading, rebuild
+from mha_grader.instructor import feedback, gradebook
+from mha_grader.sandbox.fork_server import SandboxUnavailable
+from mha_grader.sandbox.sandbox import probe
+
+MAX_SMALL_FILE = 1000  # bytes of a timestamp or of the exchange's secret
+
+
+class HandIns(CourseDirectory):
+    """nbgrader's course directory, with no trust in the files that lie beside a hand-in."""
+
+    def format_path(
+        self, nbgrader_step: str, student_id: str, assignment_id: str, escape: bool = False
+    ) -> str:
+        """A path or, with `escape`, a regular expression of one; the folder may be an absolute path."""
+        if escape and os.path.isabs(nbgrader_step):
+            nbgrader_step = re.escape(nbgrader_step)
+        path: str = super().format_path(nbgrader_step, student_id, assignment_id, escape)
+        return path
+
+    def get_existing_timestamp(self, dest_path: str) -> datetime | None:
+        """When a hand-in came."""
+        return timestamp(Path(dest_path))
+
+
+def timestamp(folder: Path) -> datetime | None:
+    """When the hand-in in a folder came, from its timestamp.txt; None if that is missing or is not a time."""
+    text = small_file(folder / "timestamp.txt").strip()
+    try:
+        return parse_utc(text) if text else None
+    except Exception:  # the text may be anything, and so may the error
+        return None
+
+
+def submitted_timestamp(api: NbGraderAPI, assignment_id: str, student_id: str) -> datetime | None:
+    """Stands in for `NbGraderAPI.get_submitted_timestamp`: one odd file fails formgrader's whole list there."""
+    coursedir = api.coursedir
+    return timestamp(Path(coursedir.format_path(coursedir.submitted_directory, student_id, assignment_id)))
+
+
+def small_file(path: Path) -> str:
+    """The text of a small plain file beside a hand-in; empty if it is anything else."""
+    try:
+        status = path.lstat()
+        if rebuild.is_linked(path.parent):
+            return ""
+        if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_SMALL_FILE:
+            return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        pass
+    return ""
+
+
+def _copy(source: Path, destination: Path, name: str) -> None:
+    if text := small_file(source / name):
+        (destination / name).write_text(text, "utf-8")
+
+
+class EnterScores(Autograde):
+    """`nbgrader autograde` for students who are named one by one, with or without a notebook."""
+
+    students: tuple[str, ...] = ()
+
+    def init_notebooks(self) -> None:
+        """Take the folders of `students`, where nbgrader would look for notebooks."""
+        self.assignments: dict[str, list[str]] = {
+            self._format_source(self.coursedir.assignment_id, student): [] for student in self.students
+        }
+
+    def convert_single_notebook(self, notebook_filename: str) -> None:
+        """Convert once: what nbgrader would write, read and write again is ours already, and clean."""
+        self._sanitizing = False
+        self._init_preprocessors()
+        self._sanitizing = True
+        super(Autograde, self).convert_single_notebook(notebook_filename)
+
+
+class GradingExporter(NotebookExporter):
+    """Gives nbgrader the graded notebook in the place of the one that was handed in.
+
+    nbgrader makes it after it has looked for hand-ins and before it reads the first one. Two things are put
+    right at that moment, since nbgrader has no setting for them: every folder of the assignment counts, by
+    whatever name its notebook was handed in; and no other file of a hand-in is opened or copied.
+    """
+
+    def __init__(self, **kwargs: Any):
+        """Take over from the converter that makes it.
+
+        Raises:
+            NbGraderException: if the course or this machine is not ready to grade; the reason is logged.
+        """
+        super().__init__(**kwargs)
+        converter: Any = self.parent
+        theirs = converter.coursedir
+        self.course = Course(Path(theirs.root))
+        try:
+            self.assignment = assignments.load(self.course.root, theirs.assignment_id)
+            gradebook.check(theirs.db_url, self.assignment)
+            probe()
+        except (CourseError, SandboxUnavailable) as error:
+            self.log.error("%s", error)
+            raise NbGraderException(str(error)) from None
+        traits = {name: getattr(theirs, name) for name in theirs.trait_names(config=True)}
+        folders = list(converter.assignments)
+        if not isinstance(converter, EnterScores):
+            found = hand_ins(Path(theirs.root, theirs.submitted_directory), self.assignment.name)
+            folders = [
+                str(folder)
+                for folder in found
+                if fnmatch.fnmatchcase(folder.parent.name, theirs.student_id)
+                and gradebook.is_student_id(folder.parent.name)
+            ]
+        converter.assignments = {
+            folder: [os.path.join(folder, f"{self.assignment.name}.ipynb")] for folder in folders
+        }
+        traits["ignore"] = [*theirs.ignore, *map(glob.escape, folders)]
+        converter.coursedir = HandIns(parent=theirs.parent, **traits)
+
+    def from_filename(
+        self, filename: str, resources: Any = None, **kwargs: Any
+    ) -> tuple[Any, dict[str, Any]]:
+        """The graded notebook for a hand-in. What nbgrader has just written itself is read as it is."""
+        converter: Any = self.parent
+        coursedir, handed_in = converter.coursedir, Path(filename).parent
+        student = resources["nbgrader"]["student"]
+        written = Path(coursedir.format_path(coursedir.autograded_directory, student, self.assignment.name))
+        if handed_in == written:
+            return super().from_filename(filename, resources, **kwargs)
+        record = grading.grade_student(self.course, self.assignment, handed_in)
+        written.mkdir(parents=True, exist_ok=True)
+        if timestamp(handed_in):
+            _copy(handed_in, written, "timestamp.txt")
+        _copy(handed_in, written, "submission_secret.txt")  # nbgrader's exchange looks for it
+        return self.from_notebook_node(graded_notebook(self.assignment, record, handed_in), resources)
+
+
+def graded_notebook(assignment: Assignment, record: SubmissionRecord, handed_in: Path) -> Any:
+    """The released notebook with a student's code, and our verdict in the outputs of its test cells.
+
+    Args:
+        assignment: the assignment.
+        record: the student's.
+        handed_in: the student's folder, which the cells that the student added are taken from.
+    """
+    notebook = nbformat.read(assignment.files / f"{assignment.name}.ipynb", as_version=4)
+    items = {item.item: item for item in record.items}
+    places = {cell.id: cell for cell in assignment.cells}
+    added = _added_cells(assignment, handed_in)
+    cells = [_about(record)] if record.notes else []
+    cells += added.get(None, [])
+    for cell in notebook.cells:
+        place = places[cell.id]
+        if place.kind == "solution" and record.usable:
+            cell.source = items[cell.id].source
+        elif place.kind == "test" and place.item is not None:
+            cell.outputs = _outputs(items[place.item], place.points)
+        cells += [cell, *added.get(cell.id, [])]
+    notebook.cells = cells
+    return notebook
+
+
+def _added_cells(assignment: Assignment, handed_in: Path) -> dict[str | None, list[Any]]:
+    try:
+        rebuilt = rebuild.rebuild(assignment, rebuild.find(handed_in, assignment.name)[0])
+    except rebuild.Unusable:
+        return {}
+    numbers = itertools.count(1)
+    return {
+        anchor: [nbformat.v4.new_code_cell(source, id=f"added-{next(numbers)}") for source in sources]
+        for anchor, sources in rebuilt.added.items()
+    }
+
+
+def _about(record: SubmissionRecord) -> Any:
+    """A cell on top that says what was odd about the hand-in."""
+    return nbformat.v4.new_markdown_cell(
+        feedback.render("about.html.j2", record=record), id="about-this-hand-in"
+    )
+
+
+def _outputs(item: ItemRecord, max_points: float) -> list[Any]:
+    """The verdict for people, and the number that nbgrader reads as the score."""
+    html, text = feedback.render("verdict.html.j2", item=item), feedback.render("verdict.txt.j2", item=item)
+    score = repr(min(item.score, max_points))  # nbgrader refuses more than all points
+    return [
+        nbformat.v4.new_output("display_data", {"text/html": html, "text/plain": text}),
+        nbformat.v4.new_output("execute_result", {"text/plain": score}, execution_count=None),
+    ]
+
+
+class FeedbackExporter(Exporter):
+    """Gives nbgrader our page where `nbgrader generate_feedback` would make one from the graded notebook."""
+
+    book_url = Unicode(help="Address of the folder with the book's pages, to which feedback links.").tag(
+        config=True
+    )
+
+    def _file_extension_default(self) -> str:
+        return ".html"
+
+    def from_filename(
+        self, filename: str, resources: Any = None, **kwargs: Any
+    ) -> tuple[Any, dict[str, Any]]:
+        """The page for a student.
+
+        Raises:
+            CourseError: if nothing is known about this student.
+        """
+        converter: Any = self.parent
+        course = Course(Path(converter.coursedir.root))
+        names = resources["nbgrader"]
+        page = feedback.page_of(course, names["assignment"], names["student"])
+        return page, resources | {"output_extension": self.file_extension, "outputs": {}}

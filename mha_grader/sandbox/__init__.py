@@ -1,0 +1,1 @@
+"""Processes without rights in which students' code runs, and the wire to them."""

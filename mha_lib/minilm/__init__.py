@@ -1,0 +1,12 @@
+"""A small trained model, all-MiniLM-L6-v2, and what is measured on its heads.
+
+=================  =========================================================================================
+`minilm`           the model in NumPy, and the stored sample that students get
+`make_sample`      how that sample was made
+`encoder`          the model in PyTorch, with a gate on every head (needs torch)
+`labelled_links`   sentences in which somebody has marked which word belongs to which
+`head_scores`      what heads look at, as numbers, beside what simple rules reach
+`paraphrases`      sentences, what they mean in other words, and sentences that share only words
+`prune_curve`      which heads of the model can go, and what that costs (needs torch)
+=================  =========================================================================================
+"""

@@ -1,0 +1,178 @@
+"""A wrong answer is recognised by what it does, and only if it does exactly that."""
+
+import numpy as np
+import pytest
+
+from mha_grader.grading import diagnosis
+from mha_grader.grading.diagnosis import same_value
+from mha_grader.grading.runner import Verdict
+from mha_grader.sandbox.wire import Opaque
+from mha_grader.testing.proxies import Step
+from mha_grader.testing.testing import CallError, Part
+
+VARIANTS = {
+    "adds-two": lambda x: x + 2,
+    "triples": lambda x: 3 * x,
+    "raises": lambda x: x["key"],
+    "scribbles": lambda x: np.add(x, 2, out=x),
+}
+
+
+try:
+    VARIANTS["raises"](np.ones(1))
+except IndexError as raised:
+    TEXT = str(raised)
+
+
+def recognise(item, verdicts, variants, reference=lambda x: -7 * x):
+    return diagnosis.recognise(item, verdicts, variants, reference)
+
+
+def verdict(name, status, *steps):
+    return Verdict(Part(name, 1.0, (), None, "proves", lambda rng: None), status, "", steps)
+
+
+def call(x, result=None, **fields):
+    arguments = {"method": None, "args": [np.asarray(x, float)], "kwargs": {}, "keep": None}
+    request = {"op": "call", "target": "f", **arguments}
+    return Step(request, None if result is None else np.asarray(result), **fields)
+
+
+def test_the_variant_that_gives_the_same_is_named():
+    assert recognise("f", [verdict("a", "fail", call([1, 2], [3.0, 4.0]))], VARIANTS) == {"a": "adds-two"}
+
+
+def test_rounding_is_no_difference_and_a_difference_is():
+    calls = [call([1, 2], np.float32([3.0000001, 4.0]))]
+    assert recognise("f", [verdict("a", "fail", *calls)], VARIANTS) == {"a": "adds-two"}
+    assert recognise("f", [verdict("a", "fail", call([1, 2], [3.01, 4.0]))], VARIANTS) == {}
+
+
+def test_numbers_in_place_of_booleans_hide_no_other_mistake():
+    variants = {"reversed": lambda x: x < 2, "numbers": lambda x: 1 * (x > 2)}
+    hidden = verdict("a", "fail", call([1, 2, 3], [1.0, 0.0, 0.0]))
+    assert recognise("f", [hidden], variants) == {"a": "reversed"}
+    assert recognise("f", [verdict("a", "fail", call([1, 3], [0, 1]))], variants) == {"a": "numbers"}
+
+
+def test_all_calls_of_a_part_must_agree():
+    calls = [call([1, 2], [3.0, 4.0]), call([5, 6], [5.0, 6.0])]
+    assert recognise("f", [verdict("a", "fail", *calls)], VARIANTS) == {}
+
+
+def test_other_parts_decide_between_variants_that_agree_on_one():
+    ambiguous = verdict("a", "fail", call([1], [3.0]))  # 1 + 2 = 3 · 1
+    telling = verdict("b", "fail", call([5], [15.0]))
+    assert recognise("f", [ambiguous], VARIANTS) == {"a": "adds-two"}
+    assert recognise("f", [ambiguous, telling], VARIANTS) == {"a": "triples", "b": "triples"}
+    passed = verdict("b", "pass", call([5], [15.0]))  # a part that passed tells as well
+    assert recognise("f", [ambiguous, passed], VARIANTS) == {"a": "triples"}
+
+
+def test_a_variant_that_raises_is_known_by_its_error():
+    types = ["IndexError", "LookupError", "Exception", "BaseException"]
+    error = CallError("error", types, TEXT)
+    assert recognise("f", [verdict("a", "error", call([1], error=error))], VARIANTS) == {"a": "raises"}
+    other = CallError("error", ["TypeError", "Exception", "BaseException"], TEXT)
+    assert recognise("f", [verdict("a", "error", call([1], error=other))], VARIANTS) == {}
+    assert recognise("f", [verdict("a", "timeout", call([1], error=CallError("timeout")))], VARIANTS) == {}
+
+
+def test_errors_of_one_type_alone_are_no_likeness():
+    types = ["IndexError", "LookupError", "Exception", "BaseException"]
+    always = verdict("a", "error", call([1], error=CallError("error", types, "always")))
+    assert recognise("f", [always], VARIANTS) == {}
+
+
+def test_an_error_with_another_text_beside_right_results_is_no_likeness():
+    def two_axes(x):
+        return x.T if x.ndim < 3 else np.zeros(3)[5]
+
+    types = ["IndexError", "LookupError", "Exception", "BaseException"]
+    cube = np.ones((2, 2, 2))
+    right = call([[1, 2]], [[1.0], [2.0]])
+    for text, found in [
+        ("too many values to unpack", {}),
+        ("index 4 is out of bounds for axis 0 with size 2", {"a": "matrices"}),  # whatever the sizes
+    ]:
+        steps = (right, call(cube, error=CallError("error", types, text)))
+        variants = {"matrices": two_axes}
+        assert (
+            recognise("f", [verdict("a", "error", *steps)], variants, lambda x: np.swapaxes(x, -1, -2))
+            == found
+        )
+
+
+def test_of_two_mistakes_that_nothing_tells_apart_none_is_named():
+    def otherwise(value):
+        return lambda x: np.where(x > 4, 1.0, np.where(x == 2, x, value))
+
+    variants = {"nothing": otherwise(0.0), "three": otherwise(3.0)}
+    ground, failed = verdict("ground", "pass", call([2], [2.0])), verdict("a", "fail", call([5], [1.0]))
+    passed = verdict("b", "pass", call([0.5], [0.5]))  # which neither gives
+    assert recognise("f", [ground, failed, passed], {"three": variants["three"]}, np.abs) == {"a": "three"}
+    assert recognise("f", [ground, failed, passed], variants, np.abs) == {}
+    assert recognise("f", [ground, failed], variants, np.abs) == {
+        "a": "nothing"
+    }  # the same in all that was seen
+
+
+def test_the_mistake_that_explains_more_failures_goes_before_one_that_agrees_where_nothing_failed():
+    variants = {"no-sign": lambda x: np.abs(x), "squares": lambda x: x * x}
+    one = verdict("a", "fail", call([-1], [1.0]))  # which both give
+    two = verdict("b", "fail", call([-3], [9.0]))
+    passed = [verdict(f"p{n}", "pass", call([n], [float(n)])) for n in (5, 6)]
+    found = recognise("f", [one, two, *passed], variants, lambda x: x)
+    assert found == {"a": "squares", "b": "squares"}
+
+
+def test_a_likeness_in_a_later_part_counts_only_if_the_first_part_agrees():
+    ground = verdict("ground", "fail", call([1, 2], [0.0, 0.0]))
+    later = verdict("later", "fail", call([5], [7.0]))
+    assert recognise("f", [ground, later], VARIANTS) == {}
+    assert recognise("f", [verdict("ground", "pass", call([1], [3.0])), later], VARIANTS) == {
+        "later": "adds-two"
+    }
+
+
+def test_the_text_of_an_error_decides_between_variants_that_raise_the_same():
+    def slice_error(x):
+        raise IndexError("another text")
+
+    types = ["IndexError", "LookupError", "Exception", "BaseException"]
+    steps = [call([1], error=CallError("error", types, "another text"))]
+    variants = VARIANTS | {"raises-otherwise": slice_error}
+    assert recognise("f", [verdict("a", "error", *steps)], variants) == {"a": "raises-otherwise"}
+
+
+def test_changing_the_input_is_part_of_what_a_variant_does():
+    changed = verdict("a", "fail", call([7], [9.0], changed=("0",)))
+    assert recognise("f", [changed], VARIANTS) == {"a": "scribbles"}
+
+
+def test_parts_that_called_nothing_are_left_alone():
+    assert recognise("f", [verdict("a", "not-run"), verdict("b", "fail")], VARIANTS) == {}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        (np.array([np.nan, 1]), np.array([np.nan, 1]), True),
+        (np.array([np.nan, 1]), np.array([0.0, 1]), False),
+        (np.array([np.inf]), np.array([np.inf]), True),
+        (np.array([np.inf]), np.array([-np.inf]), False),
+        (np.array([True]), np.array([1.0]), False),
+        (np.array([1.0]), np.array([[1.0]]), False),
+        ((np.array([1.0]), 2), (np.array([1.0]), 2), True),
+        ((np.array([1.0]), 2), (np.array([1.0]),), False),
+        (np.array([1.0]), 1.0, False),
+        ({"a": np.array([1.0])}, {"a": np.array([1.0])}, True),
+        ({"a": np.array([1.0])}, {"a": np.array([2.0])}, False),
+        ({"a": np.array([1.0])}, {"b": np.array([1.0])}, False),
+        (Opaque("Scale"), Opaque("Shifted"), True),
+        (Opaque("Scale"), None, False),
+        (1, 1.0, False),
+    ],
+)
+def test_same_values(first, second, same):
+    assert same_value(first, second) is same

@@ -1,0 +1,91 @@
+"""A library's attention is shown to a person, whatever it is called, and nothing else is."""
+
+import pytest
+
+from mha_grader.grading.library_use import flags, helpers
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "name"),
+    [
+        ("import torch.nn.functional as F\nF.scaled_dot_product_attention(Q, K, V)", 2, "scaled_dot_product"),
+        ("from torch.nn.functional import scaled_dot_product_attention as mine", 1, "scaled_dot_product"),
+        ("x = 1\n\nf = getattr(F, 'scaled_dot_product_attention')", 3, "scaled_dot_product_attention"),
+        ("self.inner = nn.MultiheadAttention(8, 2)", 1, "MultiheadAttention"),
+        ("import torch.nn as nn\nlayer = nn.TransformerEncoderLayer", 2, "TransformerEncoderLayer"),
+        ("from mha_lib.attention import attention", 1, "mha_lib"),
+        ("import mha_lib.attention", 1, "mha_lib"),
+        ("f = getattr(F, 'scaled_dot' + '_product_' + 'attention')", 1, "scaled_dot_product_attention"),
+        ("f = find('torch.nn.MultiheadAttention')", 1, "MultiheadAttention"),
+        (
+            "x = 1\nx = torch._scaled_dot_product_flash_attention(Q, K, V)",
+            2,
+            "_scaled_dot_product_flash_attention",
+        ),
+        ("self.inner = nn.Transformer(8)", 1, "Transformer"),
+        ("%time\nF.scaled_dot_product_attention(Q, K, V)", 2, "scaled_dot_product_attention"),
+        ("#" * 20_000 + "\nF.scaled_dot_product_attention(Q, K, V)", 2, "scaled_dot_product_attention"),
+    ],
+)
+def test_the_line_is_named(source, line, name):
+    (flag,) = flags("attention", source)
+    assert flag.startswith(f"line {line} uses a library's {name}")
+    assert source.splitlines()[line - 1].strip() in flag
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def attention(Q, K, V):\n    # not F.scaled_dot_product_attention\n    return softmax(Q @ K.T) @ V",
+        '"""Like scaled_dot_product_attention, by hand."""',
+        "class MultiHeadAttention(nn.Module): pass",
+        "def broken(:\n    # scaled_dot_product_attention",
+        "model.eval(); re.compile('x'); layer.exec",
+        "x = 1 + 'a' + 2.5",
+        "",
+    ],
+)
+def test_own_code_and_talk_about_it_are_left_alone(source):
+    assert flags("attention", source) == ()
+
+
+def test_what_an_item_asks_for_may_be_used_and_its_lack_is_told():
+    asked = "def sdpa_attention(Q, K, V):\n    return F.scaled_dot_product_attention(Q, K, V)"
+    assert flags("sdpa_attention", asked) == ()
+    assert "was asked for" in flags("sdpa_attention", "def sdpa_attention(Q, K, V):\n    return Q")[0]
+    assert flags("from_builtin", "isinstance(builtin, nn.MultiheadAttention)") == ()
+    assert flags("from_builtin", asked) != ()
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["exec('F.scaled_dot' + x)", "eval(code)", "__import__('torch')", "import importlib as i", "x = exec"],
+)
+def test_code_that_cannot_be_read_here_is_told(source):
+    (flag,) = flags("attention", f"x = 1\n{source}")
+    assert flag.startswith("line 2 may run what is not to be read here")
+
+
+ADDED = """import torch.nn.functional as F
+from torch.nn.functional import scaled_dot_product_attention as kernel
+def helper(Q, K, V):
+    return F.scaled_dot_product_attention(Q, K, V)
+print(F.scaled_dot_product_attention(1, 2, 3))
+"""
+
+
+def test_what_an_item_takes_from_a_cell_that_was_added_is_told_and_nothing_else_of_that_cell():
+    found = helpers(["def broken(:", ADDED])
+    assert flags("attention", "def attention(Q, K, V): return F.softmax(Q @ K.T) @ V", found) == ()
+    for name, line in (("helper", 4), ("kernel", 2)):
+        (flag,) = flags("attention", f"attention = {name}", found)
+        assert flag.startswith(
+            f"in a cell that was added, line {line} uses a library's scaled_dot_product_attention"
+        )
+
+
+def test_a_text_of_very_many_pieces_is_not_put_together():
+    """With sums in sums the time would grow with the square of their number."""
+    name = "scaled_dot_product_attention"
+    assert flags("attention", " + ".join(map(repr, name))) == ()
+    assert len(flags("attention", " + ".join(map(repr, (name[:5], *name[5:20], name[20:]))))) == 1

@@ -1,0 +1,55 @@
+"""Tasks on Dask: every task ends in a result or in a reason, also when processes die."""
+
+import math
+import operator
+import os
+from functools import partial
+
+import pytest
+from distributed import Client, LocalCluster
+
+from mha_grader.grading.schedule import Failed, run_all
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # distributed's own
+
+
+def results(tasks, **options):
+    return dict(run_all(operator.call, tasks, **options))
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_every_task_gets_its_own_result(count):
+    found = results([partial(math.sqrt, number) for number in range(count)], workers=2)
+    assert found == {number: math.sqrt(number) for number in range(count)}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_task_that_raises_takes_no_other_with_it(workers):
+    found = results([partial(math.sqrt, number) for number in (4, -1, 9, 16)], workers=workers)
+    wrong = found.pop(1)
+    assert found == {0: 2, 2: 3, 3: 4}
+    assert isinstance(wrong, Failed)
+    assert isinstance(wrong.error, ValueError)
+
+
+def test_a_task_that_ends_every_worker_takes_no_other_with_it():
+    found = results([*(partial(math.sqrt, 4) for _ in range(4)), partial(os._exit, 1)], workers=2)
+    gone = found.pop(4)
+    assert found == dict.fromkeys(range(4), 2)
+    assert isinstance(gone, Failed)
+    assert "worker" in str(gone.error).lower()
+
+
+def test_a_worker_stays_on_a_processor_of_its_own():
+    found = results([partial(os.sched_getaffinity, 0)] * 6, workers=2)
+    assert all(len(processors) == 1 for processors in found.values())
+
+
+def test_a_cluster_that_runs_already_is_used_and_left_running():
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        (worker,) = client.run(os.getpid).values()
+        assert results([os.getpid] * 2, scheduler=cluster.scheduler_address) == {0: worker, 1: worker}
+        assert client.run(os.getpid)

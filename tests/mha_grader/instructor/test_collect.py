@@ -1,0 +1,389 @@
+"""Hand-ins out of the archives of Moodle and Canvas, and what an archive must not be able to do."""
+
+import io
+import json
+import shutil
+import struct
+import zipfile
+from pathlib import Path
+
+import pytest
+from nbgrader.plugins import ExtractorPlugin
+from setuptools.archive_util import UnrecognizedFormat
+
+from mha_grader import cli
+from mha_grader.course import store
+from mha_grader.course.assignment import CourseError
+from mha_grader.course.folders import Course
+from mha_grader.grading import schedule
+from mha_grader.instructor import collect
+from mha_grader.instructor.collect import Origin
+from tests.mha_grader.small_course import NAME, hand_in, make
+
+NOTEBOOK = f"{NAME}.ipynb"
+MOODLE = "assignsubmission_file_"
+
+
+def archive(files, path):
+    """A zip file of texts or bytes by name."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, text in files.items():
+            made.writestr(zipfile.ZipInfo(name), text, zipfile.ZIP_DEFLATED)
+    return path
+
+
+@pytest.fixture
+def course(tmp_path):
+    (tmp_path / "course").mkdir()
+    return Course(tmp_path / "course")
+
+
+@pytest.fixture
+def gather(course, tmp_path):
+    """Collect from an archive of these files."""
+
+    def gather(files, scheme=None):
+        return collect.collect(course, NAME, archive(files, tmp_path / "all.zip"), scheme)
+
+    return gather
+
+
+def submitted(course):
+    """All files in submitted/ with their texts."""
+    paths = [path for path in course.submitted.rglob("*") if path.is_file()]
+    return {str(path.relative_to(course.submitted)): path.read_text() for path in paths}
+
+
+def folders(course):
+    return sorted(path.parent.name for path in course.submitted.glob(f"*/{NAME}"))
+
+
+# --- Moodle -----------------------------------------------------------------------------------------------
+
+
+def test_moodle_in_folders_of_old_and_new_versions_with_names_of_all_kinds(course, gather):
+    found = gather(
+        {
+            f"Ann Lee_1234567_{MOODLE}/{NOTEBOOK}": "of ann",
+            f"Zoë van der Müller-O'Hara_1234568_{MOODLE}/{NOTEBOOK}": "of zoë",
+            f"李 小龙_1234569_assignsubmission_file/{NOTEBOOK}": "of li",
+            f"Dan Roe_1234570_{MOODLE}/deeper/{NOTEBOOK}": "of dan",
+            "Eve Doe_1234571_assignsubmission_onlinetext_/onlinetext.html": "I forgot the file",
+        }
+    )
+    assert submitted(course) == {
+        f"Ann Lee/{NAME}/{NOTEBOOK}": "of ann",
+        f"Zoë van der Müller-O'Hara/{NAME}/{NOTEBOOK}": "of zoë",
+        f"李 小龙/{NAME}/{NOTEBOOK}": "of li",
+        f"Dan Roe/{NAME}/{NOTEBOOK}": "of dan",
+    }
+    assert (len(found.new), found.without_notebook, found.left_out) == (5, ["Eve Doe"], [])
+    assert "Eve Doe" in folders(course)
+    assert collect.origins(course, NAME)["Ann Lee"] == Origin("moodle", "Ann Lee", "1234567")
+
+
+def test_moodle_flat_and_unpacked_and_packed_again_on_a_mac(course, gather):
+    name = "Zoe\u0308 M_7_" + MOODLE + NOTEBOOK  # decomposed, as a Mac writes it
+    gather({f"All of them/{name}": "of zoë", f"__MACOSX/All of them/._{name}": "junk"})
+    assert submitted(course) == {f"Zo\u00eb M/{NAME}/{NOTEBOOK}": "of zoë"}
+
+
+def test_names_in_utf_8_that_are_not_marked_as_such(course, tmp_path):
+    path = archive({f"Zoe M_7_{MOODLE}/{NOTEBOOK}": "of zoë"}, tmp_path / "all.zip")
+    path.write_bytes(path.read_bytes().replace(b"Zoe M", "Zoë".encode() + b"M"))
+    collect.collect(course, NAME, path)
+    assert folders(course) == ["ZoëM"]
+
+
+def test_students_of_one_name_are_told_apart_and_keep_their_ids(course, gather):
+    gather({f"Ann Lee_1_{MOODLE}/{NOTEBOOK}": "first"})
+    gather({f"Ann Lee_1_{MOODLE}/{NOTEBOOK}": "first", f"Ann Lee_2_{MOODLE}/{NOTEBOOK}": "second"})
+    gather({f"Participant_{number}_{MOODLE}/{NOTEBOOK}": str(number) for number in (3, 4)})
+    assert submitted(course) == {
+        f"Ann Lee/{NAME}/{NOTEBOOK}": "first",
+        f"Ann Lee (2)/{NAME}/{NOTEBOOK}": "second",
+        f"Participant (3)/{NAME}/{NOTEBOOK}": "3",
+        f"Participant (4)/{NAME}/{NOTEBOOK}": "4",
+    }
+
+
+def test_a_name_that_looks_like_anothers_id_is_another_student(course, gather):
+    """Students can change the name that Moodle shows."""
+    gather(
+        {
+            f"Ann Lee (2)_9_{MOODLE}/{NOTEBOOK}": "of eve",
+            f"Ann Lee_1_{MOODLE}/{NOTEBOOK}": "first",
+            f"Ann Lee_2_{MOODLE}/{NOTEBOOK}": "second",
+        }
+    )
+    assert submitted(course) == {
+        f"Ann Lee (1)/{NAME}/{NOTEBOOK}": "first",
+        f"Ann Lee (2)/{NAME}/{NOTEBOOK}": "second",
+        f"Ann Lee (2) (9)/{NAME}/{NOTEBOOK}": "of eve",
+    }
+    gather({f"Ann Lee (1)_8_{MOODLE}/{NOTEBOOK}": "of eve again"})
+    assert submitted(course)[f"Ann Lee (1)/{NAME}/{NOTEBOOK}"] == "first"
+
+
+# --- Canvas -----------------------------------------------------------------------------------------------
+
+
+def test_canvas_with_late_hand_ins_resubmissions_and_anonymous_students(course, gather):
+    found = gather(
+        {
+            f"leeann_12345_678901_{NOTEBOOK}": "of ann",
+            f"müllerzoë_LATE_12346_678902_{NAME}-2.ipynb": "of zoë",
+            f"roedan_12347_678903_{NOTEBOOK}": "first",
+            f"roedan_12347_678904_{NAME}-10.ipynb": "last",
+            f"roedan_12347_678905_{NAME}-9.ipynb": "second",
+            f"LATE_anon_aB3xY_678906_{NOTEBOOK}": "nameless",
+            "doeeve_12349_text.html": "I forgot the file",
+        }
+    )
+    assert submitted(course) == {
+        f"12345/{NAME}/{NOTEBOOK}": "of ann",
+        f"12346/{NAME}/{NOTEBOOK}": "of zoë",
+        f"12347/{NAME}/{NOTEBOOK}": "last",
+        f"anon_aB3xY/{NAME}/{NOTEBOOK}": "nameless",
+    }
+    assert (found.late, found.without_notebook) == (["12346", "anon_aB3xY"], ["12349"])
+    assert collect.origins(course, NAME)["12346"] == Origin("canvas", "müllerzoë", "12346", late=True)
+
+
+# --- plain, and the choice of a scheme --------------------------------------------------------------------
+
+
+def test_plain_folders_of_students(course, gather):
+    found = gather({f"ann/{NOTEBOOK}": "of ann", f"bob/{NAME}/{NOTEBOOK}": "of bob", NOTEBOOK: "whose?"})
+    assert submitted(course) == {f"ann/{NAME}/{NOTEBOOK}": "of ann", f"bob/{NAME}/{NOTEBOOK}": "of bob"}
+    assert found.left_out == [NOTEBOOK]
+
+
+def test_the_scheme_is_guessed_and_can_be_said(course, gather):
+    assert collect.guess([f"Ann Lee_1_{MOODLE}/{NOTEBOOK}"]) == "moodle"
+    assert collect.guess(["readme.txt", f"leeann_12345_678901_{NOTEBOOK}"]) == "canvas"
+    assert collect.guess([f"ann/{NOTEBOOK}"]) == "plain"
+    with pytest.raises(CourseError, match="by the scheme 'canvas'"):
+        gather({f"ann/{NOTEBOOK}": "of ann"}, "canvas")
+    gather({f"leeann_1_2_x/{NOTEBOOK}": "a folder that looks like Canvas"}, "plain")
+    assert folders(course) == ["leeann_1_2_x"]
+
+
+# --- which notebook ---------------------------------------------------------------------------------------
+
+
+def test_of_several_notebooks_the_one_of_the_assignment_is_taken_else_all(course, gather):
+    gather(
+        {
+            f"Ann Lee_1_{MOODLE}/{NOTEBOOK}": "right",
+            f"Ann Lee_1_{MOODLE}/draft.ipynb": "wrong",
+            f"Ann Lee_1_{MOODLE}/data.csv": "not read",
+            f"Bob Roe_2_{MOODLE}/{NAME} (1).ipynb": "renamed",
+            f"Cyd Doe_3_{MOODLE}/one.ipynb": "1",
+            f"Cyd Doe_3_{MOODLE}/t$wo;`.IPYNB": "2",
+        }
+    )
+    assert submitted(course) == {
+        f"Ann Lee/{NAME}/{NOTEBOOK}": "right",
+        f"Bob Roe/{NAME}/{NAME} (1).ipynb": "renamed",
+        f"Cyd Doe/{NAME}/one.ipynb": "1",
+        f"Cyd Doe/{NAME}/t_wo__.ipynb": "2",
+    }
+
+
+def test_collecting_again_replaces_what_changed_and_nothing_else(course, gather):
+    files = {f"{name}_{name}_{MOODLE}/{NOTEBOOK}": "first" for name in ("1", "2")}
+    gather(files)
+    for student in ("1", "2", "3"):
+        folder = course.submitted / student / NAME
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "timestamp.txt").write_text("2026-03-02 00:00:10 UTC")
+    found = gather(files | {f"2_2_{MOODLE}/{NOTEBOOK}": "second"})
+    assert (found.new, found.replaced, found.unchanged) == ([], ["2"], ["1"])
+    assert submitted(course) == {
+        f"1/{NAME}/{NOTEBOOK}": "first",
+        f"1/{NAME}/timestamp.txt": "2026-03-02 00:00:10 UTC",
+        f"2/{NAME}/{NOTEBOOK}": "second",  # its time was that of another notebook
+        f"3/{NAME}/timestamp.txt": "2026-03-02 00:00:10 UTC",
+    }
+
+
+# --- what an archive must not do --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"../../Eve Doe_1_{MOODLE}/{NOTEBOOK}",
+        f"/tmp/Eve Doe_1_{MOODLE}/{NOTEBOOK}",
+        f"Eve Doe_1_{MOODLE}/../../../{NOTEBOOK}",
+        f"Eve Doe_1_{MOODLE}/..\\..\\{NOTEBOOK}",
+        f"..\\Eve Doe_1_{MOODLE}/{NOTEBOOK}",
+        f".._1_{MOODLE}/{NOTEBOOK}",
+        f".ssh_1_{MOODLE}/{NOTEBOOK}",
+        f"two\nlines_1_{MOODLE}/{NOTEBOOK}",
+        f"{'long' * 50}_1_{MOODLE}/{NOTEBOOK}",
+    ],
+)
+def test_a_name_that_leads_elsewhere_is_left_out(course, gather, tmp_path, name):
+    found = gather({name: "escaped", f"Ann Lee_2_{MOODLE}/{NOTEBOOK}": "of ann"}, "moodle")
+    assert found.left_out == [name]
+    assert submitted(course) == {f"Ann Lee/{NAME}/{NOTEBOOK}": "of ann"}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["all.zip", "course"]
+    assert sorted(path.name for path in course.root.iterdir()) == ["grades", "submitted"]
+
+
+def test_a_files_name_cannot_hand_in_for_somebody_else(course, gather):
+    gather(
+        {
+            f"Ann Lee_1_{MOODLE}/{NOTEBOOK}": "of ann",
+            f"Eve Doe_2_{MOODLE}/Ann Lee_1_{MOODLE}{NOTEBOOK}": "of eve",
+            f"Eve Doe_2_{MOODLE}/Ann Lee_1_{MOODLE}/{NOTEBOOK}": "of eve",
+        }
+    )
+    assert submitted(course)[f"Ann Lee/{NAME}/{NOTEBOOK}"] == "of ann"
+    gather({f"leeann_1_2_{NOTEBOOK}": "of ann", f"doeeve_3_4_leeann_1_2_{NOTEBOOK}": "of eve"})
+    assert submitted(course)[f"1/{NAME}/{NOTEBOOK}"] == "of ann"
+    gather({f"ann/{NOTEBOOK}": "of ann", f"eve/ann/{NAME}/{NOTEBOOK}": "of eve"})
+    assert submitted(course)[f"ann/{NAME}/{NOTEBOOK}"] == "of ann"
+
+
+def test_what_is_too_large_is_refused_before_anything_of_it_is_written(course, gather, monkeypatch):
+    monkeypatch.setattr(collect, "MAX_BYTES", 2**20)
+    bomb = bytes(2**20 + 1)
+    found = gather(
+        {
+            f"Ann Lee_1_{MOODLE}/{NOTEBOOK}": "of ann",
+            f"Eve Doe_2_{MOODLE}/{NOTEBOOK}": bomb,
+            f"Flo Doe_3_{MOODLE}/{NOTEBOOK}": "small",
+            f"Flo Doe_3_{MOODLE}/data.bin": bomb,  # not read
+            **{f"Gus Doe_4_{MOODLE}/{number}.ipynb": "x" for number in range(collect.MAX_NOTEBOOKS + 1)},
+        }
+    )
+    assert set(found.refused) == {"Eve Doe", "Gus Doe"}
+    assert submitted(course) == {
+        f"Ann Lee/{NAME}/{NOTEBOOK}": "of ann",
+        f"Flo Doe/{NAME}/{NOTEBOOK}": "small",
+    }
+    monkeypatch.setattr(collect, "MAX_TOTAL", 10)
+    with pytest.raises(CourseError, match="nothing was written"):
+        gather({f"{number}_{number}_{MOODLE}/{NOTEBOOK}": "12345" for number in (5, 6, 7)})
+    monkeypatch.setattr(collect, "MAX_MEMBERS", 1)
+    with pytest.raises(CourseError, match="2 files"):
+        gather({f"{number}_{number}_{MOODLE}/{NOTEBOOK}": "12345" for number in (5, 6)})
+    assert folders(course) == ["Ann Lee", "Flo Doe"]
+
+
+def test_a_member_that_lies_about_its_size_or_is_damaged_harms_nobody_else(course, tmp_path, monkeypatch):
+    monkeypatch.setattr(collect, "MAX_BYTES", 2**20)
+    size = 3 * 2**20
+    path = archive(
+        {
+            f"Ann Lee_1_{MOODLE}/{NOTEBOOK}": "of ann",
+            f"Eve Doe_2_{MOODLE}/{NOTEBOOK}": bytes(size),
+            f"Flo Doe_3_{MOODLE}/{NOTEBOOK}": "0123456789" * 3,
+        },
+        tmp_path / "all.zip",
+    )
+    data = path.read_bytes().replace(struct.pack("<L", size), struct.pack("<L", 100))
+    with zipfile.ZipFile(path) as opened:
+        crc = struct.pack("<L", opened.infolist()[2].CRC)
+    path.write_bytes(data.replace(crc, b"\0\1\2\3"))
+    before = course.submitted / "Flo Doe" / NAME / NOTEBOOK
+    before.parent.mkdir(parents=True)
+    before.write_text("from last week")
+    found = collect.collect(course, NAME, path)
+    assert set(found.refused) == {"Eve Doe", "Flo Doe"}
+    assert submitted(course) == {
+        f"Ann Lee/{NAME}/{NOTEBOOK}": "of ann",
+        f"Flo Doe/{NAME}/{NOTEBOOK}": "from last week",
+    }
+
+
+def test_links_are_neither_made_nor_followed(course, tmp_path):
+    path = tmp_path / "all.zip"
+    with zipfile.ZipFile(path, "w") as made:
+        link = zipfile.ZipInfo(f"Eve Doe_2_{MOODLE}/{NOTEBOOK}")
+        link.create_system, link.external_attr = 3, 0o120777 << 16
+        made.writestr(link, "/etc/passwd")
+    collect.collect(course, NAME, path)
+    written = course.submitted / "Eve Doe" / NAME / NOTEBOOK
+    assert not written.is_symlink()
+    assert written.read_text() == "/etc/passwd"  # nine letters and no notebook
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept.ipynb").write_text("kept")
+    shutil.rmtree(written.parent)
+    written.parent.symlink_to(outside)
+    found = collect.collect(course, NAME, path)
+    assert (found.replaced, list(outside.iterdir())) == (["Eve Doe"], [outside / "kept.ipynb"])
+    assert not written.parent.is_symlink()
+
+
+@pytest.mark.parametrize("data", [b"", b"PK no zip"])
+def test_what_is_no_zip_file_is_named(course, tmp_path, data):
+    (tmp_path / "all.zip").write_bytes(data)
+    with pytest.raises(CourseError, match=r"all\.zip as a zip file"):
+        collect.collect(course, NAME, tmp_path / "all.zip")
+    with pytest.raises(CourseError, match=r"none\.zip"):
+        collect.collect(course, NAME, tmp_path / "none.zip")
+
+
+def test_why_nbgraders_own_extraction_is_not_used(tmp_path):
+    """It unpacks archives in archives, however large, and stops at one that is damaged."""
+    inner = io.BytesIO()
+    with zipfile.ZipFile(inner, "w", zipfile.ZIP_DEFLATED) as made:
+        for number in range(20):
+            made.writestr(f"{number}.ipynb", bytes(2**20))
+    source, target = tmp_path / "archive", tmp_path / "extracted"
+    source.mkdir()
+    target.mkdir()
+    path = archive({f"Eve Doe_1_{MOODLE}/work.zip": inner.getvalue()}, source / "all.zip")
+    ExtractorPlugin().extract(str(source), str(target))
+    assert sum(found.stat().st_size for found in target.rglob("*.ipynb")) == 20 * 2**20
+    assert path.stat().st_size < 2**20 / 10
+    archive({f"Eve Doe_1_{MOODLE}/work.zip": "damaged"}, path)
+    with pytest.raises(UnrecognizedFormat):
+        ExtractorPlugin().extract(str(source), str(target))
+
+
+# --- the command ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_is_collected_can_be_graded(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(schedule, "FEW", 1000)
+    root = make(tmp_path / "course")
+    right = (hand_in(root, "x") / NOTEBOOK).read_text()
+    wrong = (hand_in(root, "x", half="def half(x):\n    return x\n") / NOTEBOOK).read_text()
+    shutil.rmtree(root / "submitted")
+    path = archive(
+        {
+            f"Zoë Müller_1_{MOODLE}/{NOTEBOOK}": right,
+            f"Ann Lee_2_{MOODLE}/my work.ipynb": wrong,
+            f"Eve Doe_3_{MOODLE}/{NAME}.pdf": "no notebook",
+        },
+        tmp_path / "all submissions.zip",
+    )
+    assert cli.main(["--course", str(root), "collect", NAME, str(path)]) == 0
+    assert "3 new, 0 replaced, 0 as before\nwithout a notebook: Eve Doe\n" in capsys.readouterr().out
+    assert cli.main(["--course", str(root), "grade", NAME]) == 0
+    records = store.load_all(root / "grades" / NAME)
+    assert {student: (record.status, record.score) for student, record in records.items()} == {
+        "Ann Lee": ("repaired", pytest.approx(0.3)),
+        "Eve Doe": ("missing", 0.0),
+        "Zoë Müller": ("graded", pytest.approx(3.3)),
+    }
+    assert json.loads((root / "grades" / f"{NAME}-collected.json").read_text())["Ann Lee"]["number"] == "2"
+    assert cli.main(["--course", str(root), "feedback", NAME, "--zip"]) == 0
+    with zipfile.ZipFile(root / "feedback" / f"{NAME}.zip") as feedback:
+        assert f"Zoë Müller_1_{MOODLE}/{NAME}.html" in feedback.namelist()
+        assert len(feedback.namelist()) == 3
+    assert cli.main(["--course", str(root), "export", NAME]) == 0
+    written = capsys.readouterr().out.splitlines()[-3:]
+    assert written == [str(root / "grades" / f"{NAME}{end}") for end in (".csv", ".json", "-moodle.csv")]
+    lines = Path(written[-1]).read_text("utf-8").splitlines()
+    assert "Participant 2,Ann Lee,,0.3," in [line[:27] for line in lines]
+    monkeypatch.setattr(collect, "MAX_BYTES", 10)
+    assert cli.main(["--course", str(root), "collect", NAME, str(path)]) == 3
+    assert "mha-grade: Ann Lee was not collected: more than" in capsys.readouterr().err

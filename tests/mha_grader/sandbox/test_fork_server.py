@@ -1,0 +1,327 @@
+"""The process from which sandboxes are forked: nothing goes from it, or through it, from one student to another."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from mha_grader.grading import grading
+from mha_grader.sandbox import fork_server, syscalls
+from mha_grader.sandbox.fork_server import KEPT, Layout, SandboxUnavailable, ServerGone
+from mha_grader.sandbox.sandbox import Sandbox
+
+ROOT = Path(__file__).parents[3]
+TORCH = Layout.make(imports=("torch", "torch.nn", "matplotlib.pyplot", "mha_lib.heads"))
+NAMESPACES = ("mnt", "pid", "net", "ipc")
+
+
+def run(box, source, seconds=20):
+    reply = box.ask(seconds, op="exec", source=source, label="cell")
+    assert reply["status"] == "ok", reply
+
+
+def value(box, expression):
+    run(box, f"_value = {expression}")
+    return box.ask(5, op="get", target="_value")["value"]
+
+
+def server_process(layout):
+    """The fork server itself: the first that the first process of its namespace, bubblewrap's, has started."""
+    process = psutil.Process(fork_server.get(layout).process.pid)
+    while process.name() == "bwrap":
+        process = min(process.children(), key=psutil.Process.create_time)
+    return process
+
+
+# --- what comes in --------------------------------------------------------------------------------------------
+
+
+def test_modules_of_the_layout_are_there_and_others_are_not():
+    names = (
+        "[name for name in ('torch', 'torch._dynamo', 'matplotlib.pyplot', 'mha_lib') if name in sys.modules]"
+    )
+    with Sandbox(TORCH) as box:
+        run(box, "import sys")
+        assert value(box, names) == ["torch", "torch._dynamo", "matplotlib.pyplot"]
+    with Sandbox() as box:
+        run(box, "import sys")
+        assert value(box, names) == []
+
+
+def test_it_has_one_thread_and_a_fork_of_it_computes():
+    with Sandbox(TORCH) as box:
+        assert server_process(TORCH).num_threads() == 1
+        run(
+            box,
+            "import torch, threading\n"
+            "x = torch.ones(300, 300, requires_grad=True)\n"
+            "(x @ x).sum().backward()\n"
+            "torch.nn.Linear(3, 2).to('meta')(torch.empty(1, 3, device='meta'))",
+        )
+        assert value(box, "float(x.grad[0, 0])") == 600
+    assert server_process(TORCH).num_threads() == 1
+
+
+def test_only_the_channel_is_open():
+    with Sandbox() as box:
+        kinds = value(box, "[__import__('os').readlink(f'/proc/self/fd/{n}') for n in (0, 1, 2, 3)]")
+        numbers = value(box, "[int(n) for n in __import__('os').listdir('/proc/self/fd')]")
+    assert kinds[:3] == ["/dev/null"] * 3
+    assert kinds[3].startswith("socket:")
+    assert len(numbers) == 5  # the last is that of the listing
+
+
+def test_a_program_that_the_student_starts_does_not_get_the_channel():
+    with Sandbox() as box:
+        run(box, "import subprocess")
+        listed = value(
+            box, "subprocess.run(['ls', '/proc/self/fd'], capture_output=True, text=True).stdout.split()"
+        )
+    assert "3" not in listed or len(listed) == 4  # the descriptor of its own listing
+
+
+# --- nothing goes from one to the next ------------------------------------------------------------------------
+
+
+def test_each_process_has_namespaces_of_its_own():
+    with Sandbox() as first, Sandbox() as second:  # together: the numbers of what has ended are used again
+        seen = [
+            {name: os.readlink(f"/proc/{process}/ns/{name}") for name in NAMESPACES}
+            for process in ("self", server_process(Layout()).pid)
+        ]
+        for box in (first, second):
+            seen.append(
+                value(box, f"{{n: __import__('os').readlink('/proc/self/ns/' + n) for n in {NAMESPACES}}}")
+            )
+    for name in NAMESPACES:
+        assert len({each[name] for each in seen}) == len(seen), name
+
+
+LEAVE = """\
+import builtins, os, random, socket, sys
+import numpy as np
+builtins.left = np.left = random.left = sys.left = sys.modules["_wire"].left = "here"
+os.environ["LEFT"] = "here"
+for folder in ("/tmp", "/home/student", "/dev/shm"):
+    open(folder + "/left", "w").write("here")
+keep = os.openpty()
+for device in ("null", "zero", "full", "random", "urandom", "tty"):
+    try: os.utime("/dev/" + device)
+    except OSError: pass
+socket.socket(socket.AF_UNIX).bind("\\0left")
+random.seed(0); np.random.seed(0)
+"""
+
+
+def test_nothing_that_one_leaves_behind_is_there_for_the_next():
+    start = time.time()
+    with Sandbox() as first:
+        run(first, LEAVE)
+        with Sandbox() as beside:
+            found_beside = look(beside, start)
+    with Sandbox() as after:
+        assert look(after, start) == found_beside == []
+
+
+def look(box, start):
+    run(box, "import builtins, os, random, socket, sys\nimport numpy as np")
+    run(box, "modules = (builtins, np, random, sys, sys.modules['_wire'])")
+    run(box, "found = [module.__name__ for module in modules if hasattr(module, 'left')]")
+    run(box, "found += [os.environ['LEFT']] if 'LEFT' in os.environ else []")
+    run(box, "found += [d for d in ('/tmp', '/home/student', '/dev/shm') if 'left' in os.listdir(d)]")
+    run(box, "found += [line for line in open('/proc/net/unix') if 'left' in line]")
+    run(box, "found += [name for name in os.listdir('/dev/pts') if name != 'ptmx']")
+    devices = ("null", "zero", "full", "random", "urandom", "tty")
+    run(box, f"found += [d for d in {devices} if os.stat('/dev/' + d).st_mtime > {start}]")
+    return value(box, "found")
+
+
+def test_random_numbers_are_drawn_anew_in_each():
+    drawn = []
+    for _ in range(2):
+        with Sandbox() as box:
+            run(box, "import random, numpy as np, uuid, tempfile")
+            drawn.append(
+                value(box, "(random.random(), float(np.random.rand()), uuid.uuid4().hex, tempfile.mktemp())")
+            )
+    assert all(first != second for first, second in zip(*drawn, strict=True))
+
+
+def test_each_process_has_a_user_of_its_own_where_users_can_be_changed():
+    with Sandbox() as first, Sandbox() as second:
+        uids = {psutil.Process(box.pid).uids() for box in (first, second)}
+        assert len(uids) == (2 if os.geteuid() == 0 else 1)
+
+
+def test_the_first_process_of_the_namespace_cannot_be_looked_into_or_ended():
+    with Sandbox() as box:
+        run(
+            box,
+            "import os, signal, time\n"
+            "for number in signal.valid_signals():\n"
+            "    os.kill(1, number)\n"
+            "time.sleep(0.2)",
+        )
+        for name in ("mem", "environ", "maps", "fd"):
+            reply = box.ask(
+                5,
+                op="exec",
+                label="cell",
+                source=f"open('/proc/1/{name}', 'rb'); os.listdir('/proc/1/{name}')",
+            )
+            assert reply["types"][0] == "PermissionError", (name, reply)
+        assert value(box, "1") == 1
+
+
+def test_how_many_files_there_may_be_is_limited():
+    with Sandbox() as box:
+        source = "for i in range(30_000): open(f'/tmp/{i}', 'w').close()"
+        assert "OSError" in box.ask(60, op="exec", label="cell", source=source)["types"]
+
+
+def test_what_hides_a_folder_cannot_be_written_to_and_so_is_no_place_to_leave_things():
+    with Sandbox(Layout.make(hidden=Path(sys.base_prefix) / "include")) as box:
+        mounts = value(box, "[line.split()[4:6] for line in open('/proc/self/mountinfo')]")
+    (options,) = [
+        options for place, options in mounts if place == f"{Path(sys.base_prefix).resolve()}/include"
+    ]
+    assert options.startswith("ro,")
+
+
+def test_the_kernel_ends_it_before_the_grader_and_leaves_no_dump_of_it():
+    with Sandbox() as box:
+        assert value(box, "int(open('/proc/self/oom_score_adj').read())") == 1000
+        # With 0, a machine whose core_pattern is a program would start that one, outside.
+        assert value(box, "__import__('resource').getrlimit(__import__('resource').RLIMIT_CORE)") == (1, 1)
+
+
+# --- how long it lives ----------------------------------------------------------------------------------------
+
+
+def test_one_server_serves_many_and_is_replaced_when_it_is_gone():
+    with Sandbox():
+        first = fork_server.get(Layout())
+    with Sandbox():
+        assert fork_server.get(Layout()) is first
+    first.process.kill()
+    first.process.wait()
+    with Sandbox() as box:
+        assert value(box, "1") == 1
+        assert fork_server.get(Layout()) is not first
+
+
+@pytest.mark.usefixtures("no_fork_server")
+def test_a_few_are_kept_and_none_that_is_in_use_is_stopped(tmp_path):
+    layouts = []
+    for number in range(KEPT + 1):
+        (tmp_path / "file.txt").write_text("x" * number)  # another file, another layout
+        layouts.append(Layout.make(tmp_path))
+    with Sandbox(layouts[0]) as box:
+        for layout in layouts[1:]:
+            with Sandbox(layout):
+                pass
+        assert value(box, "1") == 1
+        assert list(fork_server._servers.by_layout) == [layouts[0], *layouts[2:]]
+
+
+def test_it_ends_with_its_thread_and_with_the_grader():
+    started = []
+
+    def start():
+        with Sandbox():
+            started.append(fork_server.get(Layout()).process.pid)
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    thread.join()
+    source = (
+        "from mha_grader.sandbox import fork_server; from mha_grader.sandbox.sandbox import Sandbox; import os\n"
+        "box = Sandbox(); print(fork_server.get(fork_server.Layout()).process.pid, box.pid, flush=True)\n"
+        "os.kill(os.getpid(), 9)"
+    )
+    killed = subprocess.run(
+        [sys.executable, "-c", source], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert killed.returncode == -9
+    started += [int(pid) for pid in killed.stdout.split()]
+    assert len(started) == 3
+    for pid in started:
+        psutil.wait_procs([psutil.Process(pid)] if psutil.pid_exists(pid) else [], timeout=20)
+        assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+def test_a_server_that_is_killed_costs_no_student_anything(toy, settings, monkeypatch):
+    real, killed = Sandbox.ask, []
+
+    def ask(self, seconds, serve=None, **request):
+        if request.get("op") == "call" and len(killed) < 1:
+            killed.append(self._server.process.kill())
+        return real(self, seconds, serve, **request)
+
+    monkeypatch.setattr(Sandbox, "ask", ask)
+    cells = [
+        {"cell_type": "code", "source": source, "metadata": {"nbgrader": {"grade_id": item}}}
+        for item, source in (
+            ("double", "double = lambda x: 2 * x"),
+            ("quadruple", "quadruple = lambda x: 4 * x"),
+        )
+    ]
+    handed_in = json.dumps({"cells": cells}).encode()
+    record = grading.grade_submission(toy, settings, handed_in)
+    assert killed == [None]
+    assert record == grading.grade_submission(toy, settings, handed_in)
+    assert {item.item: item.score for item in record.items}["quadruple"] == 1.5
+    with Sandbox() as box:
+        box._server.process.kill()
+        with pytest.raises(ServerGone):
+            run(box, "import time; time.sleep(15)")
+
+
+# --- the machine ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("no_fork_server")
+def test_a_process_that_cannot_lock_itself_in_runs_nothing_and_says_why(monkeypatch):
+    monkeypatch.setattr(syscalls, "program", lambda: b"\xff" * 8)
+    with pytest.raises(SandboxUnavailable, match=r"prctl(.|\n)*Invalid argument(.|\n)*privileged"):
+        Sandbox()
+
+
+AS_SOMEBODY = """\
+from mha_grader.sandbox.sandbox import Sandbox
+with Sandbox() as box:
+    box.ask(20, op="exec", label="cell", source="import os; status = os.getuid(), open('/proc/self/status').read()")
+    uid, status = box.ask(5, op="get", target="status")["value"]
+fields = dict(line.split(":\\t") for line in status.splitlines() if ":\\t" in line)
+print(uid, *(fields[name] for name in ("CapEff", "CapPrm", "CapBnd", "CapAmb", "CapInh", "NoNewPrivs", "Seccomp")))
+"""
+
+
+def test_it_needs_no_root():
+    command = [sys.executable, "-B", "-c", AS_SOMEBODY]
+    if os.geteuid() == 0:
+        command = as_nobody(command)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["1000", *["0" * 16] * 5, "1", "2"], done.stderr
+
+
+def as_nobody(command):
+    """The command as the user nobody, who can read Python and this project wherever they are."""
+    bwrap = [shutil.which("bwrap"), "--dev-bind", "/", "/"]
+    needed = sorted({Path(sys.base_prefix).resolve(), Path(sys.prefix), ROOT})
+    closed = {path for place in needed for path in place.parents if not path.stat().st_mode & 1}
+    for path in sorted(closed):
+        bwrap += ["--tmpfs", str(path)]
+    for place in needed:
+        for path in reversed(place.parents):
+            bwrap += ["--dir", str(path)]  # else bubblewrap makes it on the way, for root only
+        bwrap += ["--ro-bind", str(place), str(place)]
+    rights = ["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]
+    return [*bwrap, "--", "setpriv", *rights, *command]

@@ -1,0 +1,162 @@
+"""A student's checker judges functions that it can call and not look into."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from mha_grader.grading import runner
+from mha_grader.grading.runner import load_parts, run_parts
+from mha_grader.grading.session import Session
+from mha_grader.testing import candidates
+from mha_grader.testing.proxies import Recorder, local
+
+ITEM = "single_head.causal_mask"
+TEST = f'parts = checker_parts(check, "{ITEM}", right=3, each=0.5)'
+
+GOOD = """
+import numpy as np
+def check(candidate):
+    for n, m in [(1, 1), (3, 3), (3, 5), (2, 7)]:
+        expected = np.arange(m) <= np.arange(n)[:, None] + m - n
+        got = candidate(n, m)
+        assert isinstance(got, np.ndarray) and got.dtype == bool
+        assert got.shape == (n, m) and (got == expected).all()
+    assert (candidate(4) == candidate(n=4, m=4)).all()
+    assert (candidate(4) == np.tri(4)).all()
+"""
+SHAPE_ONLY = "def check(candidate):\n    assert candidate(3, 5).shape == (3, 5)"
+SAYS_FALSE = "def check(candidate):\n    return candidate(3, 5)[0, 3] == False"
+REFUSES_ALL = "def check(candidate):\n    raise ValueError"
+COUNTS = """
+calls = []
+def check(candidate):
+    calls.append(1)
+    if len(calls) > 1: raise ValueError
+"""
+COUNTS_IN_A_FILE = """
+import os
+def check(candidate):
+    with open('/tmp/count', 'a+') as file:
+        file.write('x')
+    if os.path.getsize('/tmp/count') > RIGHT: raise ValueError
+"""
+LOOKS_INSIDE = """
+import gc, sys, types
+seen = []
+def check(candidate):
+    texts = [repr(x) for x in gc.get_objects() if isinstance(x, (str, dict, types.FunctionType))]
+    cells = [c.cell_contents for c in candidate.__closure__]
+    found = [t for t in texts + [repr(c) for c in cells] if 'causal' + '-transposed' in t or 'pit' + 'fall/' in t]
+    if found: raise ValueError(found[0])
+"""
+
+
+def verdicts(perform, source=GOOD):
+    recorder = Recorder(perform)
+    tested = recorder.bind("check", lambda candidate: None)
+    parts = load_parts(TEST, {"check": tested}, SimpleNamespace())
+    found = run_parts(parts, recorder, lambda part: np.random.default_rng(3))
+    return {verdict.part.name: verdict for verdict in found}
+
+
+@pytest.fixture(params=["in the sandbox", "in this process"])
+def judge(request):
+    def judge(source):
+        if request.param == "in this process":
+            namespace = {}
+            exec(source, namespace)
+            return verdicts(local(**namespace))
+        with Session() as session:
+            assert session.execute("check", source, 10) is None
+            return verdicts(session.perform)
+
+    return judge
+
+
+def caught(found):
+    return {name for name, verdict in found.items() if verdict.status == "pass"}
+
+
+def test_a_good_checker_accepts_what_is_right_and_catches_every_mistake(judge):
+    found = judge(GOOD)
+    assert len(found) == 1 + len(candidates.wrong(ITEM))
+    assert caught(found) == set(found), {n: v.reason for n, v in found.items() if v.status != "pass"}
+
+
+def test_a_weak_checker_catches_what_it_catches(judge):
+    found = judge(SHAPE_ONLY)
+    assert "accepts what is right" in caught(found)
+    assert "catches causal-transposed" not in caught(found)
+    assert 0 < len(caught(found)) < len(found) / 2
+
+
+def test_a_checker_must_raise(judge):
+    found = judge(SAYS_FALSE)
+    assert "should raise an error" in found["catches causal-transposed"].reason
+
+
+def test_a_checker_that_refuses_what_is_right_earns_nothing(judge):
+    found = judge(REFUSES_ALL)
+    assert caught(found) == set()
+    assert "rejects" in found["accepts what is right"].reason
+
+
+def test_what_a_checker_raises_on_right_code_is_told(judge):
+    found = judge("def check(candidate):\n    assert candidate(2, 3).dtype == float, 'no\\x1b[31m\\n floats'")
+    assert "with AssertionError: no floats" in found["accepts what is right"].reason
+
+
+def test_a_checker_that_is_not_written_is_told_so(judge):
+    found = judge("def check(candidate):\n    raise NotImplementedError()")
+    assert found["accepts what is right"].reason == runner.NOT_WRITTEN
+
+
+@pytest.mark.parametrize(
+    "source", [COUNTS, COUNTS_IN_A_FILE.replace("RIGHT", str(len(candidates.right(ITEM))))]
+)
+def test_counting_the_candidates_earns_nothing(source):
+    with Session() as session:
+        assert session.execute("check", source, 10) is None
+        assert len(caught(verdicts(session.perform))) <= 1
+
+
+def test_a_candidate_cannot_be_looked_into():
+    with Session() as session:
+        assert session.execute("check", LOOKS_INSIDE, 10) is None
+        found = verdicts(session.perform)
+    assert "accepts everything" in found["accepts what is right"].reason  # it found nothing to go by
+
+
+def test_what_a_candidate_changes_in_place_is_changed_in_the_checkers_array():
+    source = "def check(candidate):\n    x = np.ones((2, 3))\n    candidate(x)\n    assert (x == 1).all()"
+    with Session() as session:
+        session.execute("check", "import numpy as np\n" + source, 10)
+        recorder = Recorder(session.perform)
+        check = recorder.bind("check", lambda candidate: None)
+        assert check.check("single_head.softmax/style/by logarithm")["accepted"] is True
+        assert check.check("single_head.softmax/pitfall/input-changed-in-place")["accepted"] is False
+
+
+def test_a_candidates_error_arrives_as_that_error():
+    source = """
+def check(candidate):
+    try: candidate('x')
+    except ZeroDivisionError: pass
+    except Exception: return 1
+"""
+    with Session() as session:
+        session.execute("check", source, 10)
+        check = Recorder(session.perform).bind("check", lambda candidate: None)
+        reply = check.check("single_head.softmax/style/by logarithm")
+        assert reply == {"accepted": True, "returned": True}
+
+
+def test_an_endless_checker_is_stopped():
+    from mha_grader.grading.session import Budget
+
+    with Session(budget=Budget(call=1, item=5)) as session:
+        session.execute("check", "def check(candidate):\n    while True: candidate(2)", 10)
+        found = verdicts(session.perform)
+    assert found["accepts what is right"].status == "timeout"
+    assert caught(found) == set()
