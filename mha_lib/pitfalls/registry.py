@@ -1,6 +1,5 @@
 """One way to register what is known of an item: by a decorator, in a module of the item's assignment."""
 
-import functools
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
@@ -32,6 +31,7 @@ class Registry(Generic[Registered]):
     def __init__(self, package: str) -> None:
         """A registry of the modules of this package, of which none is imported yet."""
         self._package = package
+        self._loaded: set[str] = set()
         self._found: dict[str, dict[str, Any]] = {}
 
     def register(self, name: str, item: str) -> Callable[[Thing], Thing]:
@@ -65,32 +65,28 @@ class Registry(Generic[Registered]):
 
     def items(self) -> list[str]:
         """Every item, as `assignment.item`: assignments in teaching order, their items in that of the source."""
-        for assignment in self.assignments():
-            self._load(assignment)
         order = self.assignments()
-        return sorted(self._found, key=lambda item: order.index(item.partition(".")[0]))
+        for assignment in order:
+            self._load(assignment)
+        places = {assignment: place for place, assignment in enumerate(order)}
+        return sorted(self._found, key=lambda item: places.get(item.partition(".")[0], len(order)))
 
     def assignments(self) -> list[str]:
         """The assignments that have a module, in teaching order."""
         names = _modules_in(self._package)
         known = [name for name in IN_TEACHING_ORDER if name in names]
-        return known + sorted(names - set(known))
+        return known + sorted(set(names) - set(known))
 
     def _load(self, assignment: str) -> None:
-        if assignment in self.assignments():
-            _import_all(f"{self._package}.{assignment}")
+        if assignment in self._loaded or assignment not in self.assignments():
+            return
+        module = f"{self._package}.{assignment}"
+        for inside in _modules_in(module):
+            importlib.import_module(f"{module}.{inside}")
+        self._loaded.add(assignment)
 
 
-@functools.cache
-def _import_all(name: str) -> None:
-    """Import a module, and all modules inside if it is a package."""
-    importlib.import_module(name)
-    for inside in _modules_in(name):
-        importlib.import_module(f"{name}.{inside}")
-
-
-@functools.cache
-def _modules_in(package: str) -> frozenset[str]:
-    """The names of the modules inside a package; of none inside a module."""
-    path = getattr(importlib.import_module(package), "__path__", [])
-    return frozenset(module.name for module in pkgutil.iter_modules(path))
+def _modules_in(name: str) -> list[str]:
+    """Import a module; the names of the modules inside, if it is a package."""
+    path = getattr(importlib.import_module(name), "__path__", [])
+    return [module.name for module in pkgutil.iter_modules(path)]

@@ -64,10 +64,10 @@ def copied_outputs(from_builtin: Code, mask: Tensor | None = None) -> tuple[Tens
     return as_tuple(copied.eval()(*inputs((2, 5, 6))))
 
 
-def check_shape(item: str, right: Code, run: Run) -> None:
+def check_shape(item: str, right: Code, run: Run, mask: Tensor | None = None) -> None:
     """Register the check of the shapes, which are to be those of the right outputs."""
     weak_check("shape", item)(
-        lambda code: [each.shape for each in run(code, None)] == [each.shape for each in run(right, None)]
+        lambda code: [each.shape for each in run(code, mask)] == [each.shape for each in run(right, mask)]
     )
 
 
@@ -94,7 +94,7 @@ def right_under(right: Code, run: Run, mask: Tensor | None = None) -> Check:
 ATTENTION = "batched_torch.attention"
 attention_is_right = right_under(torch_attention.attention, outputs)
 
-check_shape(ATTENTION, torch_attention.attention, outputs)
+check_shape(ATTENTION, torch_attention.attention, outputs, CAUSAL)
 check_finite(ATTENTION, outputs)
 
 
@@ -112,7 +112,7 @@ def masked_weights_are_0(attention: Code) -> Any:
     return (weights[:, ~CAUSAL] == 0).all()
 
 
-weak_check("small logits", ATTENTION)(attention_is_right)
+weak_check("small logits", ATTENTION)(right_under(torch_attention.attention, outputs, CAUSAL))
 weak_check("no mask", ATTENTION)(attention_is_right)
 weak_check("all-True mask", ATTENTION)(right_under(torch_attention.attention, outputs, ALL))
 weak_check("right values", ATTENTION)(attention_is_right)

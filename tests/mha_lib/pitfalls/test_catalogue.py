@@ -9,9 +9,8 @@ import textwrap
 import numpy as np
 import pytest
 
-from mha_lib.pitfalls import BANK, CHECKS_OF_ITEMS, WEAK_CHECKS, catalogue, torch_examples, variants
+from mha_lib.pitfalls import BANK, catalogue, variants
 from mha_lib.pitfalls.catalogue import (
-    ITEMS,
     as_code,
     as_text,
     call_of,
@@ -22,14 +21,13 @@ from mha_lib.pitfalls.catalogue import (
     run,
     wrong_lines,
 )
-from mha_lib.pitfalls.examples import does_not_divide, no_features
-from mha_lib.torch_attention import sdpa_attention
+from mha_lib.pitfalls.examples import Item, batched_torch, items
+from mha_lib.pitfalls.examples.multi_head import does_not_divide, no_features
+from mha_lib.pitfalls.weak_checks import WEAK_CHECKS
 
 RAISING = {does_not_divide, no_features}  # there the right code raises an error
-RIGHT = {place: item.right for place, item in ITEMS.items()} | {
-    "batched_torch.sdpa_attention": sdpa_attention  # shown in no example of its own
-}
-VARIANTS = [(place, slug) for place in RIGHT for slug in variants(*place.split("."))]
+ITEMS = items()
+VARIANTS = [(place, slug) for place in ITEMS for slug in variants(*place.split("."))]
 EXAMPLES = [(place, example) for place, item in ITEMS.items() for example in item.examples]
 
 
@@ -39,7 +37,7 @@ def parameters(function):
 
 @pytest.mark.parametrize(("place", "slug"), VARIANTS)
 def test_a_variant_is_called_like_the_right_code_and_says_what_is_wrong(place, slug):
-    wrong, right = variants(*place.split("."))[slug], RIGHT[place]
+    wrong, right = variants(*place.split("."))[slug], ITEMS[place].right
     if hasattr(right, "forward"):  # a layer: what it is made with may have other defaults
         assert [name for name, _ in parameters(wrong)] == [name for name, _ in parameters(right)]
         assert parameters(wrong.forward) == parameters(right.forward)
@@ -97,6 +95,11 @@ def test_a_line_under_a_condition_is_shown_with_it_and_with_the_other_case():
         "        # …\n"
         "        return self.norm2(self.feed_forward(x))"
     )
+
+
+def test_the_decorator_that_registers_is_not_shown():
+    assert "mistake" not in wrong_lines("single_head.softmax", "softmax-first-axis")
+    assert "mistake" not in wrong_lines("batched_torch.MultiHeadAttention", "no-scale")
 
 
 def test_a_decorator_stands_above_its_function():
@@ -181,8 +184,6 @@ def test_what_is_assigned_in_the_lines_is_no_helper():
 
 
 def test_only_checks_of_the_item_that_is_shown_are_named():
-    assert ITEMS.keys() == CHECKS_OF_ITEMS.keys()
-    assert {name for names in CHECKS_OF_ITEMS.values() for name in names} <= WEAK_CHECKS.keys()
     assert "boolean" in BANK["mask-inverted"].passes
     assert expose("mask-inverted").passes == (WEAK_CHECKS["shape"], WEAK_CHECKS["no mask"])
     assert expose("only-output-returned").passes == ()
@@ -204,14 +205,15 @@ def test_a_method_that_does_nothing_is_shown_as_such():
 
 
 def test_an_example_is_shown_as_lines_to_run():
-    call = call_of(torch_examples.gradient_of_queries)
+    call = call_of(batched_torch.gradient_of_queries)
     assert call.startswith("Q = torch.tensor([[1.0, 2.0]], requires_grad=True)\n")
     assert call.endswith("output.square().sum().backward()\nQ.grad")
 
 
 def test_a_mistake_that_no_example_shows_is_told(monkeypatch):
     item = ITEMS["single_head.softmax"]
-    monkeypatch.setitem(ITEMS, "single_head.softmax", catalogue.Item(item.right, item.examples[:1]))
+    fewer = {**ITEMS, "single_head.softmax": Item(item.right, item.examples[:1])}
+    monkeypatch.setattr(catalogue, "items", lambda: fewer)
     with pytest.raises(LookupError, match=r"no example of single_head\.softmax exposes softmax-fixed-axis"):
         expose.__wrapped__("softmax-fixed-axis")  # without what is remembered
 
