@@ -14,21 +14,7 @@ RELATIONS = ("pronoun", "verb", "adjective", "preposition")
 WORD = re.compile(r"\w+(?:'\w+)?")  # "didn't" is one word; punctuation is none
 
 # What the marked nouns are, as far as a pronoun can tell.
-KINDS = """
-plural: actors apples beaches bells birds boats boots boys buttons chairs children climbers coins cows crew
-    customers debts demonstrators documents dogs drivers flowers glasses guests hens horses keys lawyers letters
-    monks mountains newspapers novels paintings papers parcels parents passengers patients pears pirates players
-    police prisoners pupils questions reporters rolls roses rumours sails shepherds sisters soldiers stairs
-    students teachers tenants tickets twins valleys villagers visitors waiters weapons windows
-people: Anna David's Eva Karl Lisa Maria Nadia Peter Sophie Tom aunt author banker boss bride brother butler
-    clerk coach cook daughter dealer dentist detective director doctor driver farmer father gardener girl
-    grandmother guest hostess husband inspector judge king landlord man manager mayor minister mother nurse
-    owner patient pianist pilot plumber poet postman president prince professor prosecutor queen rebel sailor
-    salesman scientist secretary senator singer spy stranger surgeon teacher thief translator uncle violinist
-    waiter waitress wife witness worker
-women: Anna Eva Lisa Maria Nadia Sophie aunt bride daughter girl grandmother hostess mother queen waitress wife
-men: David's Karl Peter Tom brother father husband king man postman prince salesman uncle waiter
-"""
+KINDS = Path(__file__).with_name("noun_kinds.txt").read_text("utf-8")
 PLURAL, PEOPLE, WOMEN, MEN = (frozenset(line.split()) for line in re.split(r"\w+: ", KINDS)[1:])
 
 
