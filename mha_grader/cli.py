@@ -238,10 +238,11 @@ def _grade(arguments: argparse.Namespace) -> int:
     assignment = assignments.load(course.root, arguments.assignment)
     submitted = (arguments.submitted or course.submitted).resolve()
     students = _students(submitted, arguments.assignment, arguments.student)
-    probe()
+    layout = grading.settings(course).layout(assignment)
+    probe(layout)  # the workers' sandboxes come from the same fork server
     gradebook.check(gradebook.course_directory(course).db_url, assignment)
     before = store.load_all(course.grades(assignment.name))
-    records, failed = _grade_all(course, assignment, submitted, students, arguments)
+    records, failed = _grade_all(course, assignment, submitted, students, layout.imports, arguments)
     try:
         gradebook.enter(course, assignment, submitted, records, force=arguments.force)
     finally:
@@ -286,6 +287,7 @@ def _grade_all(
     assignment: assignments.Assignment,
     submitted: Path,
     students: list[str],
+    imports: Sequence[str],
     arguments: argparse.Namespace,
 ) -> tuple[dict[str, SubmissionRecord], dict[str, BaseException]]:
     """The records by student, and why the others have none."""
@@ -298,7 +300,7 @@ def _grade_all(
     with Progress(*columns, console=console, transient=True) as progress:
         bar = progress.add_task("", total=len(students))
         for index, result in schedule.run_all(
-            task, folders, scheduler=arguments.scheduler, workers=arguments.workers
+            task, folders, scheduler=arguments.scheduler, workers=arguments.workers, imports=imports
         ):
             if isinstance(result, schedule.Failed):
                 failed[students[index]] = result.error
