@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import functools
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ from mha_grader.course.folders import Course, hand_ins
 from mha_grader.course.records import ItemRecord, SubmissionRecord, to_json
 from mha_grader.grading import grading, schedule
 from mha_grader.grading.runner import clean
-from mha_grader.instructor import changes, collect, export, feedback, gradebook, report
+from mha_grader.instructor import changes, collect, export, feedback, gradebook, report, timestamps
 from mha_grader.instructor.roster import is_student_id
 from mha_grader.sandbox.fork_server import SandboxUnavailable
 from mha_grader.sandbox.sandbox import probe
@@ -48,7 +49,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     try:
         result: int = arguments.run(arguments)
+        sys.stdout.flush()
         return result
+    except BrokenPipeError:  # as in `mha-grade log … | head`: nobody reads on
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains when it ends
+        return 1
     except (CourseError, SandboxUnavailable) as error:
         print(f"mha-grade: {error}", file=sys.stderr)
         return 1
@@ -215,6 +220,12 @@ def _grade(arguments: argparse.Namespace) -> int:
     assignment = assignments.load(course.root, arguments.assignment)
     submitted = (arguments.submitted or course.submitted).resolve()
     students = _students(submitted, arguments.assignment, arguments.student)
+    for student in students:
+        if timestamps.is_unreadable(submitted / student / assignment.name):
+            print(
+                f"mha-grade: {clean(student)} counts as in time: {timestamps.NAME} tells no date and time",
+                file=sys.stderr,
+            )
     layout = grading.settings(course).layout(assignment)
     probe(layout)  # the workers' sandboxes come from the same fork server
     gradebook.check(gradebook.course_directory(course).db_url, assignment)

@@ -84,7 +84,8 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
         **{name: row[name] for name in ("student", "status", "score", "max_score")},
         **{name: item["score"] for name, item in row["items"].items()},
         "by_hand": " ".join(f"{name}={score:g}" for name, score in row["by_hand"].items()),
-        **{name: row[name] for name in ("late_seconds", "late_penalty", "final_score")},
+        "late_seconds": f"{row['late_seconds']:.15g}",  # all digits: months have millions
+        **{name: row[name] for name in ("late_penalty", "final_score")},
         "recognised": " ".join(row["recognised"]),
         "look_at": "; ".join(map(clean, row["flags"])),
     }

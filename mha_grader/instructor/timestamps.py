@@ -12,7 +12,9 @@ from mha_grader.grading import rebuild
 
 NAME = "timestamp.txt"
 MAX_SMALL_FILE = 1000  # bytes of a timestamp or of the exchange's secret
-TIME_OF_DAY = re.compile(r"\d:\d\d|T\d{4}")  # without one, a date would be taken for its midnight
+# A year and a time of day: without them, a date would be taken for its midnight and a time for one of today.
+COMPLETE = re.compile(r"\d{4}.*(\d:\d\d|T\d{4})|\d:\d\d.*\d{4}")
+OFFSET = re.compile(r"\s+([+-]\d\d:?\d\d)$")
 
 
 def timestamp(folder: Path) -> datetime | None:
@@ -20,10 +22,10 @@ def timestamp(folder: Path) -> datetime | None:
     from nbgrader.utils import parse_utc  # heavy, and most commands read no time
 
     text = small_file(folder / NAME).strip()
-    if not TIME_OF_DAY.search(text):
+    if not COMPLETE.search(text):
         return None
     try:
-        found: datetime = parse_utc(text)
+        found: datetime = parse_utc(OFFSET.sub(r"\1", text))  # apart, nbgrader takes +0200 for 200 seconds
     except Exception:  # the text may be anything, and so may the error
         return None
     return found
