@@ -107,6 +107,14 @@ def test_no_separator_makes_a_formula_of_what_a_student_wrote(tmp_path, text):
 # --- Moodle and Canvas ------------------------------------------------------------------------------------
 
 
+def test_how_late_a_hand_in_is_has_all_its_digits(tmp_path):
+    (student, record), *_ = RECORDS.items()
+    late = {student: Entry(late_seconds=12345678.5)}
+    table, _ = export.write(Course(tmp_path), "toy", {student: record}, late)
+    (line,) = csv.DictReader(table.read_text("utf-8").splitlines())
+    assert line["late_seconds"] == "12345678.5"
+
+
 def for_platforms(folder, monkeypatch, who):
     monkeypatch.setattr(roster, "origins", lambda course, assignment: who)
     (folder / "grades").mkdir()
