@@ -6,38 +6,24 @@ import argparse
 import dataclasses
 import functools
 import json
+import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.padding import Padding
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.table import Table
-from rich.text import Text
-
+from mha_grader import output
 from mha_grader.course import assignment as assignments
 from mha_grader.course import store
 from mha_grader.course.assignment import CourseError
 from mha_grader.course.folders import Course, hand_ins
-from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord, to_json
+from mha_grader.course.records import ItemRecord, SubmissionRecord, to_json
 from mha_grader.grading import grading, schedule
 from mha_grader.grading.runner import clean
-from mha_grader.instructor import changes, collect, export, feedback, gradebook, report
+from mha_grader.instructor import changes, collect, export, feedback, gradebook, report, timestamps
+from mha_grader.instructor.roster import is_student_id
 from mha_grader.sandbox.fork_server import SandboxUnavailable
 from mha_grader.sandbox.sandbox import probe
-from mha_lib import pitfalls
-
-SHOWN = 20  # names in one line
 
 DESCRIPTION = """\
 Grade hand-ins of the multi-head attention course in a sandbox, and say why.
@@ -63,7 +49,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     try:
         result: int = arguments.run(arguments)
+        sys.stdout.flush()
         return result
+    except BrokenPipeError:  # as in `mha-grade log … | head`: nobody reads on
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains when it ends
+        return 1
     except (CourseError, SandboxUnavailable) as error:
         print(f"mha-grade: {error}", file=sys.stderr)
         return 1
@@ -216,15 +206,7 @@ def _collect(arguments: argparse.Namespace) -> int:
     course = Course.find(arguments.course)
     assignment = assignments.load(course.root, arguments.assignment)
     found = collect.collect(course, assignment.name, arguments.archive, arguments.scheme)
-    print(f"{len(found.new)} new, {len(found.replaced)} replaced, {len(found.unchanged)} as before")
-    for what, names in (
-        ("without a notebook", found.without_notebook),
-        ("late, says Canvas", found.late),
-        ("left out, since they are nobody's", found.left_out),
-    ):
-        if names:
-            more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-            print(f"{what}: {', '.join(clean(name) for name in names[:SHOWN])}{more}")
+    output.print_collected(found)
     for student, why in found.refused.items():
         print(f"mha-grade: {clean(student)} was not collected: {clean(why)}", file=sys.stderr)
     return 3 if found.refused else 0
@@ -238,10 +220,17 @@ def _grade(arguments: argparse.Namespace) -> int:
     assignment = assignments.load(course.root, arguments.assignment)
     submitted = (arguments.submitted or course.submitted).resolve()
     students = _students(submitted, arguments.assignment, arguments.student)
-    probe()
+    for student in students:
+        if timestamps.is_unreadable(submitted / student / assignment.name):
+            print(
+                f"mha-grade: {clean(student)} counts as in time: {timestamps.NAME} tells no date and time",
+                file=sys.stderr,
+            )
+    layout = grading.settings(course).layout(assignment)
+    probe(layout)  # the workers' sandboxes come from the same fork server
     gradebook.check(gradebook.course_directory(course).db_url, assignment)
     before = store.load_all(course.grades(assignment.name))
-    records, failed = _grade_all(course, assignment, submitted, students, arguments)
+    records, failed = _grade_all(course, assignment, submitted, students, layout.imports, arguments)
     try:
         gradebook.enter(course, assignment, submitted, records, force=arguments.force)
     finally:
@@ -249,7 +238,7 @@ def _grade(arguments: argparse.Namespace) -> int:
             for student, record in records.items():
                 print(json.dumps({"student": student, **to_json(record)}, ensure_ascii=False))
         elif not arguments.quiet and records:
-            _print_scores(records)
+            output.print_scores(records)
         if not arguments.json and not arguments.quiet:
             for line in changes.report(before, records):
                 print(clean(line, 1000))
@@ -271,9 +260,9 @@ def _students(submitted: Path, assignment: str, only: str | None) -> list[str]:
     students = [folder.parent.name for folder in hand_ins(submitted, assignment)]
     students = [student for student in students if only in (None, student)]
     for student in students:
-        if not gradebook.is_student_id(student):
+        if not is_student_id(student):
             print(f"mha-grade: left out, since no student's id looks like this: {student!r}", file=sys.stderr)
-    students = [student for student in students if gradebook.is_student_id(student)]
+    students = [student for student in students if is_student_id(student)]
     if not students:
         raise CourseError(
             f"there is nothing to grade: no {submitted}/<student>/{assignment}/{assignment}.ipynb"
@@ -286,19 +275,18 @@ def _grade_all(
     assignment: assignments.Assignment,
     submitted: Path,
     students: list[str],
+    imports: Sequence[str],
     arguments: argparse.Namespace,
 ) -> tuple[dict[str, SubmissionRecord], dict[str, BaseException]]:
     """The records by student, and why the others have none."""
-    console = Console(stderr=True, quiet=arguments.quiet)
     folders = [submitted / student / assignment.name for student in students]
     task = functools.partial(_run_grade, course, assignment.name, assignment.version, arguments.force)
     records: dict[str, SubmissionRecord] = {}
     failed: dict[str, BaseException] = {}
-    columns = (TextColumn("grading"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
+    with output.progress(quiet=arguments.quiet) as progress:
         bar = progress.add_task("", total=len(students))
         for index, result in schedule.run_all(
-            task, folders, scheduler=arguments.scheduler, workers=arguments.workers
+            task, folders, scheduler=arguments.scheduler, workers=arguments.workers, imports=imports
         ):
             if isinstance(result, schedule.Failed):
                 failed[students[index]] = result.error
@@ -308,35 +296,8 @@ def _grade_all(
     return dict(sorted(records.items())), dict(sorted(failed.items()))
 
 
-class _Rate(ProgressColumn):
-    """Hand-ins a minute."""
-
-    def render(self, task: Task) -> Text:
-        """The rate so far, once there is one."""
-        return Text(f"{60 * task.speed:.0f} a minute" if task.speed else "")
-
-
 def _run_grade(course: Course, name: str, version: str, force: bool, folder: Path) -> SubmissionRecord:
     return grading.grade_student(course, _load(course.root, name, version), folder, force=force)
-
-
-def _print_scores(records: dict[str, SubmissionRecord]) -> None:
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
-    first = next(iter(records.values()))
-    table.add_column("student")
-    for name, points in [("score", first.max_score), *((item.item, item.max_score) for item in first.items)]:
-        # A name in lines of its own words, so that the table fits on a narrow screen.
-        table.add_column("\n".join([*name.split("_"), f"of {points:g}"]), justify="right", no_wrap=True)
-    table.add_column("remarks", overflow="fold")
-    for student, record in records.items():
-        remarks = ([] if record.status == "graded" else [record.status]) + list(export.recognised(record))
-        remarks += [f"look at {item.item}" for item in record.items if item.flags]
-        scores = [record.score, *(item.score for item in record.items)]
-        table.add_row(Text(clean(student)), *(f"{score:g}" for score in scores), ", ".join(remarks))
-    console = Console()
-    if not console.is_terminal:  # in a file or a pipe, a line may be as long as it is
-        console.width = max(console.width, 250)
-    console.print(table)
 
 
 # --- feedback and export ----------------------------------------------------------------------------------
@@ -417,41 +378,8 @@ def _log(arguments: argparse.Namespace) -> int:
     course = Course.find(arguments.course)
     record = _graded(course, arguments.assignment, arguments.student)[arguments.student]
     entry = gradebook.read(course, arguments.assignment, arguments.student).get(arguments.student)
-    print(f"{clean(arguments.student)}: {record.assignment} {record.version}, {record.status}")
-    print(f"{record.score:g} of {record.max_score:g} points; sha256 {record.submission or 'none'}")
-    for note in record.notes:
-        print(f"note: {clean(note)}")
-    for item in record.items:
-        by_hand = (
-            ""
-            if entry is None or item.item not in entry.by_hand
-            else f", {entry.by_hand[item.item]:g} by hand"
-        )
-        print(f"\n{item.item}: {item.score:g} of {item.max_score:g}{by_hand}")
-        for kind, lines in (("look at", item.flags), ("note", item.notes)):
-            for line in lines:
-                print(f"  {kind}: {clean(line)}")
-        for line in _part_lines(item):
-            print(f"  {line}")
-    print("\nin the sandbox:" if record.log else "\nin the sandbox: nothing to tell")
-    for line in record.log:
-        print(f"  {clean(line, 1000)}")
+    output.print_log(arguments.student, record, entry)
     return 0
-
-
-def _part_lines(item: ItemRecord) -> Iterator[str]:
-    """Every part with its status and points, and below it why it failed."""
-    repeated = feedback.repeats(item)
-    for part in item.parts:
-        beside = f" (with right {feedback.listed(item.stood_in)})" if part.carried else ""
-        yield f"{part.status:8} {part.points:g}/{part.max_points:g} {part.name}{beside}"
-        if part.status in ("pass", "not-run"):
-            continue
-        yield f"{'':8} {clean(part.reason)}"
-        if part.pitfall and part.pitfall in pitfalls.BANK:
-            yield f"{'':8} recognised: {pitfalls.BANK[part.pitfall].title} ({part.pitfall})"
-        elif part.name not in repeated:
-            yield from (f"{'':8} {clean(line)}" for line in part.message.splitlines()[1:])
 
 
 # --- try --------------------------------------------------------------------------------------------------
@@ -482,9 +410,9 @@ def _try(arguments: argparse.Namespace) -> int:
         results[index] = result
     for index, path in enumerate(arguments.files):
         if arguments.json:
-            print(json.dumps(_as_json(path, assignment.name, results[index]), ensure_ascii=False))
+            print(json.dumps(output.as_json(path, assignment.name, results[index]), ensure_ascii=False))
         else:
-            _print_item(path, results[index])
+            output.print_item(path, results[index])
     return 0
 
 
@@ -498,45 +426,6 @@ def _read_source(path: Path) -> str:
 def _run_try(task: _TryTask) -> ItemRecord:
     assignment = _load(task.course.root, task.assignment, task.version)
     return grading.grade_item(assignment, grading.settings(task.course), task.item, task.source)
-
-
-def _as_json(path: Path, assignment: str, record: ItemRecord) -> dict[str, Any]:
-    return {
-        "file": str(path),
-        "assignment": assignment,
-        "item": record.item,
-        "status": record.status,
-        "score": record.score,
-        "max_score": record.max_score,
-        "parts": [_part_json(part) for part in record.parts],
-    }
-
-
-def _part_json(part: PartRecord) -> dict[str, Any]:
-    return {
-        "name": part.name,
-        "points": part.points,
-        "max_points": part.max_points,
-        "status": part.status,
-        "pitfall": part.pitfall,
-        "message": part.message,
-    }
-
-
-def _print_item(path: Path, record: ItemRecord) -> None:
-    console, repeated = Console(highlight=False), feedback.repeats(record)
-    console.print(Text(f"{path}: {record.item}  {record.score:g} / {record.max_score:g}", style="bold"))
-    for part in record.parts:
-        style = {"pass": "green", "not-run": "dim"}.get(part.status, "red")
-        score = f"{part.points:g}/{part.max_points:g}"
-        console.print(
-            Text.assemble("  ", (f"{part.status:8}", style), f"{score:>8}  {part.name}"), soft_wrap=True
-        )
-        if part.status not in ("pass", "not-run"):
-            first = repeated.get(part.name)
-            why = part.message.splitlines() if first is None else [f"for the same reason as “{first}” above"]
-            for line in (part.proves, *why):
-                console.print(Padding(Text(line), (0, 0, 0, 22)))
 
 
 if __name__ == "__main__":

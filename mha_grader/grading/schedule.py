@@ -28,6 +28,7 @@ def run_all(
     *,
     scheduler: str | None = None,
     workers: int | None = None,
+    imports: Sequence[str] = (),
 ) -> Iterator[tuple[int, Result | Failed]]:
     """Yield (index of the task, its result or why there is none) as they come.
 
@@ -36,6 +37,7 @@ def run_all(
         tasks: what it is called with.
         scheduler: address of a Dask scheduler whose workers see the same files; None starts one here.
         workers: how many to start here; as many as there are cores if None.
+        imports: modules that the function needs, to be imported once for all workers that are started here.
     """
     workers = min(workers or len(os.sched_getaffinity(0)), len(tasks))
     if scheduler is None and (len(tasks) < FEW or workers == 1):
@@ -48,15 +50,27 @@ def run_all(
         with Client(scheduler) as client:
             yield from _on(client, as_completed, function, tasks)
         return
-    with _local_cluster(workers) as cluster, Client(cluster) as client:
+    with _local_cluster(workers, imports) as cluster, Client(cluster) as client:
         alone = functools.partial(_on_own_processor, function, sorted(os.sched_getaffinity(0)))
         yield from _on(client, as_completed, alone, tasks)
 
 
-def _local_cluster(workers: int) -> Any:
-    """A cluster on this machine; a worker that dies while it starts is no reason to give up at once."""
-    from distributed import LocalCluster
+def _local_cluster(workers: int, imports: Sequence[str]) -> Any:
+    """A cluster on this machine; a worker that dies while it starts is no reason to give up at once.
 
+    Its workers are forked from one process that has imported what they need, and never computes.
+    """
+    import dask
+    from distributed import LocalCluster
+    from distributed.utils import get_mp_context
+
+    dask.config.set(
+        {
+            "distributed.worker.multiprocessing-method": "forkserver",
+            "distributed.worker.profile.enabled": False,  # it looks at each worker a hundred times a second
+        }
+    )
+    get_mp_context().set_forkserver_preload(["distributed", "mha_grader.grading.grading", *imports])
     start = functools.partial(
         LocalCluster, n_workers=workers, threads_per_worker=1, dashboard_address=":0", silence_logs=40
     )

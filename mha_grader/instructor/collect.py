@@ -14,8 +14,6 @@ they have no time zone. Canvas marks late hand-ins in their names; they are name
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import json
 import re
 import shutil
 import tempfile
@@ -26,16 +24,13 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
 
 from mha_grader.course.assignment import CourseError
 from mha_grader.course.folders import Course
-from mha_grader.course.store import write_whole
 from mha_grader.grading.rebuild import MAX_BYTES
-from mha_grader.instructor.gradebook import is_student_id
+from mha_grader.instructor import roster
+from mha_grader.instructor.roster import SCHEMES, Origin, Scheme, is_student_id
 
-Scheme = Literal["moodle", "canvas", "plain"]
-SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 MAX_MEMBERS = 200_000  # files in an archive
 MAX_NOTEBOOKS = 10  # of one student; together they may have `rebuild.MAX_BYTES`
 MAX_TOTAL = 8 * 2**30  # bytes of all that is written
@@ -53,16 +48,6 @@ PLATFORM = {
         re.DOTALL,
     ),
 }
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Who a student is on the platform that the hand-in came from."""
-
-    scheme: Scheme
-    name: str = ""  # as the platform has it
-    number: str = ""  # Moodle: of the participant in this one assignment; Canvas: of the user
-    late: bool = False  # Canvas says so; Moodle does not say
 
 
 @dataclass
@@ -83,19 +68,6 @@ class _File:
     origin: Origin
     name: str
     info: zipfile.ZipInfo
-
-
-def origins(course: Course, assignment: str) -> dict[str, Origin]:
-    """Who the students are whose hand-ins were collected, by id; empty if none were."""
-    try:
-        data = json.loads(_roster(course, assignment).read_text("utf-8"))
-    except FileNotFoundError:
-        return {}
-    return {student: Origin(**origin) for student, origin in data.items()}
-
-
-def _roster(course: Course, assignment: str) -> Path:
-    return course.root / "grades" / f"{assignment}-collected.json"
 
 
 def collect(course: Course, assignment: str, archive: Path, scheme: Scheme | None = None) -> Collected:
@@ -135,7 +107,7 @@ def _collect(course: Course, assignment: str, archive: zipfile.ZipFile, scheme: 
             files.append(file)
     if not files:
         raise CourseError(f"no file in the archive is named as a hand-in is named by the scheme {scheme!r}")
-    known = origins(course, assignment)
+    known = roster.origins(course, assignment)
     ids = _ids({file.origin for file in files}, known)
     of: defaultdict[str, list[_File]] = defaultdict(list)
     for file in files:
@@ -158,9 +130,7 @@ def _collect(course: Course, assignment: str, archive: zipfile.ZipFile, scheme: 
             _write(course.submitted / student, assignment, archive, notebooks, student, result)
     who = {student: of[student][0].origin for student in chosen}
     result.late = [student for student, origin in who.items() if origin.late]
-    roster = {student: dataclasses.asdict(origin) for student, origin in (known | who).items()}
-    _roster(course, assignment).parent.mkdir(exist_ok=True)
-    write_whole(_roster(course, assignment), json.dumps(roster, indent=1, ensure_ascii=False))
+    roster.save(course, assignment, known | who)
     return result
 
 

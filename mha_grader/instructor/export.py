@@ -12,9 +12,9 @@ from typing import Any
 from mha_grader.course.folders import Course
 from mha_grader.course.records import ItemRecord, SubmissionRecord
 from mha_grader.grading.runner import clean
-from mha_grader.instructor import collect
-from mha_grader.instructor.collect import Origin
-from mha_grader.instructor.gradebook import Entry
+from mha_grader.instructor import roster
+from mha_grader.instructor.entry import Entry
+from mha_grader.instructor.roster import Origin
 from mha_lib import pitfalls
 
 # What spreadsheets take for the start of a formula: those of some languages take the wide signs as well.
@@ -84,7 +84,8 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
         **{name: row[name] for name in ("student", "status", "score", "max_score")},
         **{name: item["score"] for name, item in row["items"].items()},
         "by_hand": " ".join(f"{name}={score:g}" for name, score in row["by_hand"].items()),
-        **{name: row[name] for name in ("late_seconds", "late_penalty", "final_score")},
+        "late_seconds": f"{row['late_seconds']:.15g}",  # all digits: months have millions
+        **{name: row[name] for name in ("late_penalty", "final_score")},
         "recognised": " ".join(row["recognised"]),
         "look_at": "; ".join(map(clean, row["flags"])),
     }
@@ -118,7 +119,7 @@ def write_for_platforms(
         entries: what the gradebook has beside it, by student: the grades are those that people left, with the
             penalty for being late.
     """
-    who = collect.origins(course, assignment)
+    who = roster.origins(course, assignment)
     moodle, canvas = [], []
     for student, record in records.items():
         origin = who.get(student, Origin("plain"))

@@ -27,8 +27,8 @@ from mha_grader.course.assignment import Assignment, CourseError
 from mha_grader.course.folders import Course
 from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord
 from mha_grader.grading.explain import section_of
-from mha_grader.instructor import collect, gradebook
-from mha_grader.instructor.gradebook import Entry
+from mha_grader.instructor import gradebook, roster
+from mha_grader.instructor.entry import Entry
 from mha_lib import pitfalls
 
 STATUS = {
@@ -246,7 +246,7 @@ def write_zip(course: Course, assignment: str, pages: Mapping[str, Path]) -> Pat
         assignment: the assignment's name.
         pages: the page of each student.
     """
-    who = collect.origins(course, assignment)
+    who = roster.origins(course, assignment)
     path = course.root / "feedback" / f"{assignment}.zip"
     part = path.with_suffix(".part")
     with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -9,48 +9,22 @@ import contextlib
 import dataclasses
 import hashlib
 import json
-import logging
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from mha_grader.course.assignment import Assignment, CourseError
 from mha_grader.course.folders import Course
-from mha_grader.course.records import ItemRecord, SubmissionRecord
+from mha_grader.course.records import SubmissionRecord
 from mha_grader.course.store import write_whole
+from mha_grader.instructor.entry import Entry
+from mha_grader.instructor.timestamps import timestamp
 
+# jsonschema builds a grammar of web addresses when it is imported, if it can: that takes a second of every command,
+# and no notebook needs it. It does without what is not installed.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 AT_ONCE = 20  # hand-ins that are entered before it is written down that they are
-
-
-@dataclass(frozen=True)
-class Entry:
-    """What the gradebook knows about one hand-in beside the scores of the tests."""
-
-    by_hand: Mapping[str, float] = field(default_factory=dict)  # scores that a person changed, by item
-    comments: Mapping[str, str] = field(default_factory=dict)  # a person's, by item
-    late_seconds: float = 0.0
-    penalty: float = 0.0
-
-    def item_score(self, item: ItemRecord) -> float:
-        """An item's score, as a person left it."""
-        return self.by_hand.get(item.item, item.score)
-
-    def score(self, record: SubmissionRecord) -> float:
-        """The score of the hand-in with what people changed and the penalty for being late."""
-        return sum(map(self.item_score, record.items)) - self.penalty
-
-
-def is_student_id(name: str) -> bool:
-    """Whether a folder's name can be a student's id.
-
-    nbgrader cannot read names of several lines, its database holds 128 characters, and a file with a longer name
-    than the folder's is written for each.
-    """
-    if not name.isprintable() or name.startswith("."):
-        return False
-    return len(name) <= 128 and len(name.encode()) <= 200
 
 
 def course_directory(course: Course, **traits: Any) -> Any:
@@ -111,19 +85,22 @@ def _opened(db_url: str) -> Iterator[Any]:
     """nbgrader's gradebook.
 
     Raises:
-        CourseError: if the database cannot be reached.
+        CourseError: if the database cannot be reached, or no longer.
     """
     from nbgrader.api import Gradebook
     from sqlalchemy.engine import make_url
     from sqlalchemy.exc import OperationalError
 
+    place = make_url(db_url).render_as_string(hide_password=True)
     try:
         book = Gradebook(db_url)
     except OperationalError as error:
-        place = make_url(db_url).render_as_string(hide_password=True)
         raise CourseError(f"the gradebook {place} cannot be opened: {error.orig}") from None
-    with book:
-        yield book
+    try:
+        with book:
+            yield book
+    except OperationalError as error:
+        raise CourseError(f"the gradebook {place} can no longer be reached: {error.orig}") from None
 
 
 def _exists(db_url: str) -> bool:
@@ -154,6 +131,8 @@ def enter(
     Raises:
         CourseError: if the gradebook does not know the assignment, or nbgrader failed for a student.
     """
+    from mha_grader.instructor import nbgrader_internals
+
     coursedir = course_directory(
         course, assignment_id=assignment.name, submitted_directory=str(submitted.resolve())
     )
@@ -174,9 +153,10 @@ def enter(
         or student not in due
         or not (autograded / student / assignment.name).exists()
     ]
+    config = _config(course)
     for start in range(0, len(students), AT_ONCE):
         some = students[start : start + AT_ONCE]
-        _run_nbgrader(course, coursedir, some)
+        nbgrader_internals.enter(coursedir, config, some)
         entered |= {student: keys[student] for student in some}
         write_whole(log, json.dumps(entered))
 
@@ -190,63 +170,8 @@ def _due_dates(db_url: str, assignment: str) -> dict[str | None, Any]:
 
 def _key(record: SubmissionRecord, handed_in: Path, due: Any) -> str:
     """Stands for all that nbgrader computes a hand-in's scores and penalty from."""
-    from mha_grader.instructor.plugin import timestamp
-
     parts = (dataclasses.replace(record, log=()), timestamp(handed_in), due)
     return hashlib.sha256(repr(parts).encode()).hexdigest()
-
-
-def _run_nbgrader(course: Course, coursedir: Any, students: Sequence[str]) -> None:
-    from nbgrader.converters.base import NbGraderException
-    from sqlalchemy.exc import SAWarning
-
-    from mha_grader.instructor.plugin import EnterScores
-
-    if not students:
-        return
-    log = logging.getLogger("mha_grader.nbgrader")
-    log.setLevel(logging.ERROR)
-    converter = EnterScores(coursedir=coursedir, config=_config(course), force=True, log=log)
-    converter.students = tuple(students)
-    with warnings.catch_warnings(), _kept_open():
-        warnings.simplefilter("ignore", SAWarning)  # nbgrader's own
-        try:
-            converter.start()
-        except NbGraderException as error:
-            raise CourseError(str(error)) from None
-
-
-@contextlib.contextmanager
-def _kept_open() -> Iterator[None]:
-    """Let nbgrader enter hand-ins through one open gradebook, where it would open one seven times for each.
-
-    Every closing still ends the session. What stays is the connection and what SQLAlchemy compiled for it.
-    """
-    from nbgrader.api import Gradebook
-    from nbgrader.converters import autograde
-    from nbgrader.preprocessors import latesubmissions, saveautogrades
-
-    class KeptOpen(Gradebook):
-        def close(self) -> None:
-            self.db.remove()
-
-    books: dict[tuple[str, ...], Any] = {}
-
-    def opened(*place: str) -> Any:
-        if place not in books:
-            books[place] = KeptOpen(*place)
-        return books[place]
-
-    users = (autograde, saveautogrades, latesubmissions)
-    for module in users:
-        module.Gradebook = opened
-    try:
-        yield
-    finally:
-        for module in users:
-            module.Gradebook = Gradebook
-        for book in books.values():
-            Gradebook.close(book)
 
 
 def read(course: Course, assignment: str, student: str | None = None) -> dict[str, Entry]:

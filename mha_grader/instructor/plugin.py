@@ -9,80 +9,27 @@ test is ever in what these two return.
 
 from __future__ import annotations
 
-import fnmatch
-import glob
 import itertools
-import os
-import re
-import stat
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import nbformat
 from nbconvert.exporters import Exporter, NotebookExporter
-from nbgrader.apps.api import NbGraderAPI
-from nbgrader.converters import Autograde
 from nbgrader.converters.base import NbGraderException
-from nbgrader.coursedir import CourseDirectory
-from nbgrader.utils import parse_utc
 from traitlets import Unicode
 
 from mha_grader.course import assignment as assignments
 from mha_grader.course.assignment import Assignment, CourseError
-from mha_grader.course.folders import Course, hand_ins
+from mha_grader.course.folders import Course
 from mha_grader.course.records import ItemRecord, SubmissionRecord
 from mha_grader.grading import grading, rebuild
-from mha_grader.instructor import feedback, gradebook
+from mha_grader.instructor import feedback, gradebook, nbgrader_internals
+from mha_grader.instructor.nbgrader_internals import submitted_timestamp
+from mha_grader.instructor.timestamps import small_file, timestamp
 from mha_grader.sandbox.fork_server import SandboxUnavailable
 from mha_grader.sandbox.sandbox import probe
 
-MAX_SMALL_FILE = 1000  # bytes of a timestamp or of the exchange's secret
-
-
-class HandIns(CourseDirectory):
-    """nbgrader's course directory, with no trust in the files that lie beside a hand-in."""
-
-    def format_path(
-        self, nbgrader_step: str, student_id: str, assignment_id: str, escape: bool = False
-    ) -> str:
-        """A path or, with `escape`, a regular expression of one; the folder may be an absolute path."""
-        if escape and os.path.isabs(nbgrader_step):
-            nbgrader_step = re.escape(nbgrader_step)
-        path: str = super().format_path(nbgrader_step, student_id, assignment_id, escape)
-        return path
-
-    def get_existing_timestamp(self, dest_path: str) -> datetime | None:
-        """When a hand-in came."""
-        return timestamp(Path(dest_path))
-
-
-def timestamp(folder: Path) -> datetime | None:
-    """When the hand-in in a folder came, from its timestamp.txt; None if that is missing or is not a time."""
-    text = small_file(folder / "timestamp.txt").strip()
-    try:
-        return parse_utc(text) if text else None
-    except Exception:  # the text may be anything, and so may the error
-        return None
-
-
-def submitted_timestamp(api: NbGraderAPI, assignment_id: str, student_id: str) -> datetime | None:
-    """Stands in for `NbGraderAPI.get_submitted_timestamp`: one odd file fails formgrader's whole list there."""
-    coursedir = api.coursedir
-    return timestamp(Path(coursedir.format_path(coursedir.submitted_directory, student_id, assignment_id)))
-
-
-def small_file(path: Path) -> str:
-    """The text of a small plain file beside a hand-in; empty if it is anything else."""
-    try:
-        status = path.lstat()
-        if rebuild.is_linked(path.parent):
-            return ""
-        if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_SMALL_FILE:
-            return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError):
-        pass
-    return ""
+__all__ = ["FeedbackExporter", "GradingExporter", "submitted_timestamp"]  # what nbgrader_config.py takes
 
 
 def _copy(source: Path, destination: Path, name: str) -> None:
@@ -90,31 +37,11 @@ def _copy(source: Path, destination: Path, name: str) -> None:
         (destination / name).write_text(text, "utf-8")
 
 
-class EnterScores(Autograde):
-    """`nbgrader autograde` for students who are named one by one, with or without a notebook."""
-
-    students: tuple[str, ...] = ()
-
-    def init_notebooks(self) -> None:
-        """Take the folders of `students`, where nbgrader would look for notebooks."""
-        self.assignments: dict[str, list[str]] = {
-            self._format_source(self.coursedir.assignment_id, student): [] for student in self.students
-        }
-
-    def convert_single_notebook(self, notebook_filename: str) -> None:
-        """Convert once: what nbgrader would write, read and write again is ours already, and clean."""
-        self._sanitizing = False
-        self._init_preprocessors()
-        self._sanitizing = True
-        super(Autograde, self).convert_single_notebook(notebook_filename)
-
-
 class GradingExporter(NotebookExporter):
     """Gives nbgrader the graded notebook in the place of the one that was handed in.
 
-    nbgrader makes it after it has looked for hand-ins and before it reads the first one. Two things are put
-    right at that moment, since nbgrader has no setting for them: every folder of the assignment counts, by
-    whatever name its notebook was handed in; and no other file of a hand-in is opened or copied.
+    nbgrader makes it after it has looked for hand-ins and before it reads the first one: at that moment its
+    converter is taken over (see `nbgrader_internals`).
     """
 
     def __init__(self, **kwargs: Any):
@@ -130,25 +57,11 @@ class GradingExporter(NotebookExporter):
         try:
             self.assignment = assignments.load(self.course.root, theirs.assignment_id)
             gradebook.check(theirs.db_url, self.assignment)
-            probe()
+            probe(grading.settings(self.course).layout(self.assignment))
         except (CourseError, SandboxUnavailable) as error:
             self.log.error("%s", error)
             raise NbGraderException(str(error)) from None
-        traits = {name: getattr(theirs, name) for name in theirs.trait_names(config=True)}
-        folders = list(converter.assignments)
-        if not isinstance(converter, EnterScores):
-            found = hand_ins(Path(theirs.root, theirs.submitted_directory), self.assignment.name)
-            folders = [
-                str(folder)
-                for folder in found
-                if fnmatch.fnmatchcase(folder.parent.name, theirs.student_id)
-                and gradebook.is_student_id(folder.parent.name)
-            ]
-        converter.assignments = {
-            folder: [os.path.join(folder, f"{self.assignment.name}.ipynb")] for folder in folders
-        }
-        traits["ignore"] = [*theirs.ignore, *map(glob.escape, folders)]
-        converter.coursedir = HandIns(parent=theirs.parent, **traits)
+        nbgrader_internals.take_over(converter, self.assignment.name)
 
     def from_filename(
         self, filename: str, resources: Any = None, **kwargs: Any

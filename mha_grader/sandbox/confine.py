@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import resource
+import select
 import signal
 import socket
 from collections.abc import Callable
@@ -63,16 +64,18 @@ def be_first(tell: Callable[[int], Any]) -> None:
 def enter(channel: socket.socket, order: dict[str, Any]) -> None:
     """Lock this process in, the first of its namespace, and return in a child of it, which is a student's.
 
-    This process itself stays, to gather up what the student's processes leave behind, and ends when the child does.
+    This process itself stays, to gather up what the student's processes leave behind. It ends, and with it all of
+    them, when the child ends or the grader has closed its end of the channel.
 
     Args:
         channel: to the grader.
-        order: `memory`, `file`, `disk` in MiB and `processes`, as in `fork_server.Limits`; `home`, the folder to be
-            in, and `given`, the folder of the files that lie there; `uid` to change to, or None where there is only
-            one; `filter`, the program of `syscalls` in hexadecimal digits.
+        order: `processors` to run on; `memory`, `file`, `disk` in MiB and `processes`, as in `fork_server.Limits`;
+            `home`, the folder to be in, and `given`, the folder of the files that lie there; `uid` to change to, or
+            None where there is only one; `filter`, the program of `syscalls` in hexadecimal digits.
     """
     with open("/proc/self/oom_score_adj", "w") as score:
         score.write("1000")  # should the machine run out of memory, this process is ended, and not the grader
+    os.sched_setaffinity(0, order["processors"])
     call("unshare", NEW_MOUNTS | NEW_IPC | NEW_NETWORK)
     _lay_out(order["home"], order["given"], order["disk"])
     _close_all_but(channel.detach())
@@ -83,7 +86,6 @@ def enter(channel: socket.socket, order: dict[str, Any]) -> None:
     # A signal without a handler does nothing to the first process of a namespace.
     handler = signal.signal(signal.SIGINT, signal.SIG_DFL)
     if child := os.fork():
-        os.close(CHANNEL)
         _stay_until_ended(child)
     signal.signal(signal.SIGINT, handler)
     call("prctl", SET_DUMPABLE, 1, 0, 0, 0)  # it may look at itself, as everywhere
@@ -151,6 +153,18 @@ def _filter_calls(program: bytes) -> None:
 
 def _stay_until_ended(child: int) -> None:
     """As the first process of the namespace, take orphans in; its end ends all others."""
-    while os.wait()[0] != child:
-        pass
-    os._exit(0)
+    told, telling = os.pipe()
+    os.set_blocking(telling, False)
+    signal.set_wakeup_fd(telling, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)  # without a handler nothing is told
+    events = select.poll()
+    events.register(told, select.POLLIN)
+    events.register(CHANNEL, 0)  # nothing but its being closed
+    while True:
+        while ended := os.waitpid(-1, os.WNOHANG)[0]:
+            if ended == child:
+                os._exit(0)
+        for descriptor, _ in events.poll():
+            if descriptor == CHANNEL:
+                os._exit(0)
+            os.read(told, 4096)

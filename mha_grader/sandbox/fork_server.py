@@ -6,6 +6,10 @@ may import (never this project's own) and the files that lie beside a notebook: 
 test, no network. It keeps the right to make namespaces, since each process that it forks gets fresh ones and gives
 that right up before it runs anything of a student (see `confine`); none of them can reach it.
 
+All graders of one user on one machine share it: whichever needs one first starts it, the others connect to its
+socket, which lies in a folder that only this user can enter. It ends when its last grader is gone. A student's
+process does not wait for that: it ends when the grader's end of its own channel is closed.
+
 Where the grader runs as root no user namespace is made: each forked process changes to an unused uid instead, since
 a limit on the number of processes does not bind root. Elsewhere all runs in a user namespace of its own.
 """
@@ -14,16 +18,21 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import fcntl
 import functools
+import hashlib
 import importlib.metadata
 import json
 import os
 import re
 import secrets
+import select
 import shutil
 import socket
+import stat
 import subprocess
 import sys
+import tempfile
 import threading
 import weakref
 from collections.abc import Iterator
@@ -46,6 +55,14 @@ SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 ETC = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/fonts", "/etc/localtime")
 START = 120.0  # seconds that a fork server may take to import everything, on a busy machine
 KEPT = 3  # fork servers that one thread keeps: for the assignment, for candidates, and for what it did before
+TRIES = 3  # to connect to a server that may be about to end, its last grader being gone
+NOT_STARTED = (
+    "the sandbox did not start ({why}): {words}\n"
+    "Grading needs Linux with bubblewrap and leave to make namespaces. In a container run it "
+    "privileged, or with `--security-opt seccomp=unconfined`; on Ubuntu 24.04 and later allow bwrap and "
+    "what it starts in AppArmor (`sysctl kernel.apparmor_restrict_unprivileged_userns=0`, and no profile "
+    "`bwrap-userns-restrict`)."
+)
 
 
 class SandboxUnavailable(Exception):  # noqa: N818 - it names a state of the machine
@@ -206,8 +223,8 @@ def command(layout: Layout) -> list[str]:
             "grading needs bubblewrap, which is not installed: on Debian or Ubuntu run "
             "`sudo apt-get install bubblewrap`, on Fedora `sudo dnf install bubblewrap`"
         )
-    line = [bwrap, "--die-with-parent", "--new-session", "--unshare-ipc", "--unshare-pid", "--unshare-net"]
-    line += ["--unshare-uts", "--unshare-cgroup-try", "--hostname", "sandbox", "--clearenv"]
+    line = [bwrap, "--new-session", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
+    line += ["--unshare-cgroup-try", "--hostname", "sandbox", "--clearenv"]
     for name, value in environment().items():
         line += ["--setenv", name, value]
     line += list(_mounts(layout))
@@ -227,14 +244,79 @@ def _unused_uid() -> int | None:
     return 61000 + secrets.randbelow(4000) if os.geteuid() == 0 else None
 
 
+def _folder() -> Path:
+    """Where the sockets of this user's fork servers lie.
+
+    Raises:
+        SandboxUnavailable: if others can enter it.
+    """
+    folder = Path(tempfile.gettempdir()) / f"mha-grader-{os.geteuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
+        raise SandboxUnavailable(f"{folder} should be a folder that only you can enter: remove it")
+    return folder
+
+
+def _socket_name(layout: Layout, line: list[str]) -> str:
+    """The same for two graders only if one server can serve both: with the same files, code, and place."""
+    code = [Path(__file__).with_name(name).read_bytes() for name in INSIDE_FILES]
+    place = [os.readlink(f"/proc/self/ns/{name}") for name in ("mnt", "pid", "user")]
+    return f"{hashlib.sha256(repr((layout, line, code, place)).encode()).hexdigest()[:16]}.socket"
+
+
+def _dial(path: Path) -> socket.socket | None:
+    """A connection to the server that listens there; None if there is none."""
+    control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        control.connect(str(path))
+    except (FileNotFoundError, ConnectionRefusedError):
+        control.close()
+        return None
+    return control
+
+
+def _start(path: Path, layout: Layout, line: list[str]) -> socket.socket:
+    """A connection to a new fork server, which others can reach at `path`."""
+    for old in path.parent.glob("*.socket"):
+        if control := _dial(old):
+            control.close()
+        else:
+            old.unlink(missing_ok=True)
+            old.with_suffix(".log").unlink(missing_ok=True)
+    path.with_suffix(".log").unlink(missing_ok=True)
+    python = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
+    control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with (
+        socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener,
+        path.with_suffix(".log").open("xb") as log,
+    ):
+        listener.bind(str(path))
+        listener.listen(1000)
+        control.connect(str(path))
+        worker = [python, "-I", "-S", "-B", f"{INSIDE_GRADER}/worker.py", str(listener.fileno())]
+        # The shell ends at once, so that the server is no child of this process and does not end with it.
+        subprocess.run(
+            ["/bin/sh", "-c", '"$@" &', "sh", *line, *worker, *layout.imports],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+            pass_fds=[listener.fileno()],
+            env={},
+            start_new_session=True,
+            check=True,
+        )
+    return control
+
+
 class ForkServer:
-    """A running fork server, and the way to have it fork."""
+    """A connection to the fork server for a layout, and the way to have it fork."""
 
     def __init__(self, layout: Layout):
-        """Start it; it imports what it has to in the time until the first fork.
+        """Connect to the server, which is started if there is none, and wait until it has imported everything.
 
         Raises:
-            SandboxUnavailable: if bubblewrap is not installed, or has no filter for this machine.
+            SandboxUnavailable: if bubblewrap is not installed, has no filter for this machine, or fails.
         """
         program = syscalls.program()
         if program is None:
@@ -242,89 +324,78 @@ class ForkServer:
                 f"grading needs {' or '.join(syscalls.ARCHITECTURES)}, as Linux calls them"
             )
         self._filter = program.hex()
-        python = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
         line = command(layout)
-        self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        inner = [
-            python,
-            "-I",
-            "-S",
-            "-B",
-            f"{INSIDE_GRADER}/worker.py",
-            str(theirs.fileno()),
-            *layout.imports,
-        ]
-        with theirs:
-            self.process = subprocess.Popen(
-                [*line, *inner],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                pass_fds=[theirs.fileno()],
-                env={},
-                start_new_session=True,
-            )
-        self._end = weakref.finalize(self, _end, self.control, self.process)
-        self.last_words = ""  # what it wrote to stderr, once it is stopped
-        self.in_use = 0  # processes that it forked and that are not done with
-        self._ready = False
+        self._path = _folder() / _socket_name(layout, line)
+        self.in_use = 0  # processes that it forked for this connection and that are not done with
+        self._open = contextlib.ExitStack()
+        weakref.finalize(self, self._open.close)
+        for _ in range(TRIES):
+            started = self._connect(layout, line)
+            try:
+                self.process = self._receive(b"ready")  # a descriptor of the server (a pidfd)
+            except OSError as error:
+                if started:
+                    raise self.failed(str(error)) from None
+                self.stop()  # it was about to end
+            else:
+                self._open.callback(os.close, self.process)
+                return
+        raise SandboxUnavailable(NOT_STARTED.format(why="it ended", words=f"{TRIES} times"))
+
+    def _connect(self, layout: Layout, line: list[str]) -> bool:
+        """Connect; returns whether a server was started for it."""
+        with (self._path.parent / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            found = _dial(self._path)
+            self.control = self._open.enter_context(found or _start(self._path, layout, line))
+            self._log = self._open.enter_context(self._path.with_suffix(".log").open("rb"))
+        return found is None
 
     def fork(self, channel: socket.socket, limits: Limits) -> int:
         """Have it fork a process that answers on `channel`; returns a descriptor of that process (a pidfd).
 
+        The process may run where this thread may, and ends when all other ends of `channel` are closed.
+
         Raises:
-            SandboxUnavailable: if it has ended, or did not start in time.
+            SandboxUnavailable: if the server has ended, or did not answer in time.
         """
         order = {**asdict(limits), "home": HOME, "given": GIVEN, "uid": _unused_uid(), "filter": self._filter}
+        order["processors"] = sorted(os.sched_getaffinity(0))
         try:
-            if not self._ready:
-                self._receive(b"ready", descriptors=0)
-                self._ready = True
             socket.send_fds(self.control, [json.dumps(order).encode()], [channel.fileno()])
-            descriptor = self._receive(b"forked", descriptors=1)[0]
+            descriptor = self._receive(b"forked")
         except OSError as error:
             raise self.failed(str(error)) from None
         self.in_use += 1
         return descriptor
 
     def failed(self, why: str) -> SandboxUnavailable:
-        """Stop it; the error that says what it said, and what to do."""
+        """Give it up, so that the next one is a new one; the error that says what it said, and what to do."""
+        self._path.unlink(missing_ok=True)
+        self._log.seek(0)
+        words = self._log.read()[-4000:].decode(errors="replace").strip()
         self.stop()
-        return SandboxUnavailable(
-            f"the sandbox did not start ({why}): {self.last_words or 'it gave no reason'}\n"
-            "Grading needs Linux with bubblewrap and leave to make namespaces. In a container run it "
-            "privileged, or with `--security-opt seccomp=unconfined`; on Ubuntu 24.04 and later allow bwrap and "
-            "what it starts in AppArmor (`sysctl kernel.apparmor_restrict_unprivileged_userns=0`, and no profile "
-            "`bwrap-userns-restrict`)."
-        )
+        return SandboxUnavailable(NOT_STARTED.format(why=why, words=words or "it gave no reason"))
 
-    def _receive(self, word: bytes, descriptors: int) -> list[int]:
+    def _receive(self, word: bytes) -> int:
+        """The descriptor that comes with a word of the server."""
         self.control.settimeout(START)
-        message, received, _, _ = socket.recv_fds(self.control, 100, descriptors)
+        message, received, _, _ = socket.recv_fds(self.control, 100, 1)
         if message != word:
             raise OSError("it has ended")
-        return received
+        return received[0]
 
-    def has_ended(self) -> bool:
-        """Whether it has ended; waits a moment for one that is about to."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(0.3)
-        return self.process.returncode is not None
+    def has_ended(self, seconds: float = 0.0) -> bool:
+        """Whether the server has ended; waits so long for one that is about to."""
+        return self.control.fileno() < 0 or bool(select.select([self.process], [], [], seconds)[0])
 
     def stop(self) -> None:
-        """Kill it, and with it every process that it forked."""
-        self.last_words = self._end() or self.last_words
-
-
-def _end(control: socket.socket, process: subprocess.Popen[bytes]) -> str:
-    """End a fork server; returns what it wrote to stderr."""
-    control.close()
-    process.kill()  # bubblewrap dies, with it the first process of the namespace, with it all others
-    return process.communicate()[1][-4000:].decode(errors="replace").strip()
+        """Leave it. If this was its last connection, it ends, and with it every process that it forked."""
+        self._open.close()
 
 
 class _Servers(threading.local):
-    """The fork servers of this thread: they end with the thread that started them."""
+    """The connections of this thread, each of which does one thing after another."""
 
     def __init__(self) -> None:
         self.by_layout: dict[Layout, ForkServer] = {}  # the last used is the last
@@ -334,14 +405,14 @@ _servers = _Servers()
 
 
 def get(layout: Layout) -> ForkServer:
-    """This thread's fork server for a layout, which is started if there is none that runs.
+    """This thread's connection to the fork server for a layout.
 
     Raises:
         SandboxUnavailable: see `ForkServer`.
     """
     kept = _servers.by_layout
     server = kept.pop(layout, None)
-    if server is None or server.process.poll() is not None:
+    if server is None or server.has_ended():
         idle = [old for old, other in kept.items() if not other.in_use]
         for old in idle[: max(len(kept) - KEPT + 1, 0)]:
             kept.pop(old).stop()

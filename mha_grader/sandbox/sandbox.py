@@ -113,7 +113,7 @@ class Sandbox:
         Args:
             seconds: time until the reply has arrived.
             serve: answers what the process asks in between; without it, it may ask nothing.
-            request: see `operations`.
+            request: see `requests`.
 
         Raises:
             SandboxTimeout, SandboxMemory, SandboxDied: the process has been killed.
@@ -172,7 +172,7 @@ class Sandbox:
 
     def _ended(self) -> SandboxDied | SandboxMemory | ServerGone:
         self.close()
-        if self._server.has_ended():
+        if self._server.has_ended(0.3):
             return ServerGone("the fork server of the sandboxes was ended from outside")
         if self._over_memory:
             return SandboxMemory("it used too much memory")
@@ -230,11 +230,11 @@ def process_number(descriptor: int) -> int:
     return int(fields["Pid"])
 
 
-def probe() -> None:
-    """Make a sandbox and throw it away.
+def probe(layout: Layout = Layout()) -> None:  # noqa: B008
+    """Make a sandbox and throw it away. The fork server for it stays as long as this thread.
 
     Raises:
         SandboxUnavailable: with what to do about it.
     """
-    with Sandbox():
+    with Sandbox(layout):
         pass

@@ -1,9 +1,9 @@
 """The student's side: runs inside the sandbox, executes cells, answers calls. Knows no test and no answer.
 
-The grader starts it as a script, as a fork server: it imports what students' code will need, and never runs any
-of it. Each time that it is asked, it forks a process that locks itself in (see `confine`) and then is a student's:
-it reads one request at a time and answers it under the request's number. Everything in that process can be
-tampered with by the code that it executes; nothing that it says about itself is believed.
+A grader starts it as a script, as a fork server: it imports what students' code will need, and never runs any of
+it. Each time that a grader asks, it forks a process that locks itself in (see `confine`) and then is a student's.
+That one reads one request at a time and answers it under the request's number. Everything in it can be tampered
+with by the code that it executes; nothing that it says about itself is believed.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import gc
 import importlib.util
 import json
 import os
+import select
 import socket
 import sys
 import time
@@ -26,6 +27,8 @@ sys.path[:] = [p for p in sys.path if p] + [os.environ["STUDENT_PACKAGES"]]
 
 import numpy as np  # noqa: E402 - only now can it be found
 import numpy.random  # noqa: E402 - which NumPy imports late
+
+LINGER = 1.0  # seconds that the fork server waits for a grader when it has none
 
 
 def load_beside(name: str) -> Any:
@@ -123,9 +126,10 @@ def reader(channel: socket.socket) -> Any:
     return read
 
 
-def respond(channel: socket.socket, read: Any, performer: Any, shell: Any, frame: Any) -> None:
-    """Carry out the request in a frame and send the reply."""
-    request = wire.parse(frame)
+def respond(
+    channel: socket.socket, read: Any, performer: Any, shell: Any, frame: Any, request: dict[str, Any]
+) -> None:
+    """Carry out the request that came in a frame and send the reply."""
     number = request["number"]
     performer.candidate = lambda _: candidate(channel, read, number)
     try:
@@ -151,8 +155,9 @@ def be_the_students(channel: socket.socket, shell: Any) -> None:
     os.close(null)
     while True:
         frame = wire.read_frame(read)
-        answer = functools.partial(respond, channel, read, performer, shell, frame)
-        if wire.parse(frame)["op"] != "check":
+        request = wire.parse(frame)
+        answer = functools.partial(respond, channel, read, performer, shell, frame, request)
+        if request["op"] != "check":
             answer()
         elif not in_a_fork(answer):  # a checker is run in a copy, so that it cannot keep count
             os._exit(1)
@@ -173,28 +178,50 @@ def prepare(modules: list[str]) -> Any:
 
 
 def main() -> None:
-    """Fork a locked-in process for each order, until the grader is gone."""
-    control = socket.socket(fileno=int(sys.argv[1]))
+    """Fork a locked-in process for each order of a grader, until no grader is left."""
+    listener = socket.socket(fileno=int(sys.argv[1]))
     shell = prepare(sys.argv[2:])
     sys.argv[:] = [""]
-    control.send(b"ready")
-    while True:
-        order, descriptors, _, _ = socket.recv_fds(control, 65536, 1)
-        if not descriptors:
-            return
-        channel = socket.socket(fileno=descriptors[0])
-        with channel:
-            if os.fork() == 0:
-                launch(control, channel, json.loads(order), shell)
-            if os.wait()[1]:
-                return
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))  # the grader that started it may be bound to one
+    this = os.pidfd_open(os.getpid())
+    graders: set[socket.socket] = set()
+    while readable := select.select([listener, *graders], [], [], None if graders else LINGER)[0]:
+        for ready in readable:
+            grader = listener.accept()[0] if ready is listener else ready
+            try:
+                if ready is listener:
+                    socket.send_fds(grader, [b"ready"], [this])
+                    graders.add(grader)
+                elif not carry_out(grader, shell, [listener, *graders]):
+                    raise ConnectionError
+            except OSError:
+                graders.discard(grader)
+                grader.close()
 
 
-def launch(control: socket.socket, channel: socket.socket, order: dict[str, Any], shell: Any) -> NoReturn:
+def carry_out(grader: socket.socket, shell: Any, connections: list[socket.socket]) -> bool:
+    """Fork a process as a grader orders; whether it could be done. A grader that is gone orders nothing."""
+    order, descriptors, _, _ = socket.recv_fds(grader, 65536, 1)
+    if not descriptors:
+        return False
+    with socket.socket(fileno=descriptors[0]) as channel:
+        if os.fork() == 0:
+            launch(grader, channel, json.loads(order), shell, connections)
+        return os.wait()[1] == 0
+
+
+def launch(
+    grader: socket.socket,
+    channel: socket.socket,
+    order: dict[str, Any],
+    shell: Any,
+    connections: list[socket.socket],
+) -> NoReturn:
     """Fork the student's process and tell the grader which one it is."""
     try:
-        confine.be_first(lambda child: socket.send_fds(control, [b"forked"], [child]))
-        control.detach()  # its descriptor is closed with all others
+        confine.be_first(lambda child: socket.send_fds(grader, [b"forked"], [child]))
+        for connection in connections:
+            connection.detach()  # the descriptors are closed with all others
         confine.enter(channel, order)
         be_the_students(socket.socket(fileno=confine.CHANNEL), shell)
     except BaseException:

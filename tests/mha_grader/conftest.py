@@ -1,5 +1,6 @@
 """A small assignment, made for these tests: an item that is a function, one that builds on it, one of answers."""
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -110,5 +111,11 @@ def settings(tmp_path_factory) -> Settings:
 
 @pytest.fixture
 def no_fork_server(monkeypatch):
-    """A thread that has no fork server yet."""
-    monkeypatch.setattr(fork_server, "_servers", fork_server._Servers())
+    """A thread that has no fork server yet, on a machine where nobody has."""
+    servers = fork_server._Servers()
+    monkeypatch.setattr(fork_server, "_servers", servers)
+    with tempfile.TemporaryDirectory() as folder:  # not `tmp_path`, whose names are too long for a socket's
+        monkeypatch.setattr(fork_server, "_folder", lambda: Path(folder))
+        yield
+        for server in servers.by_layout.values():
+            server.stop()

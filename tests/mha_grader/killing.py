@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import os
 import random
@@ -29,6 +30,9 @@ from tests.mha_grader.small_course import DOUBLE, NAME, ROOT, hand_in, make
 WRONG = "def double(x):\n    return x\n"
 MISREAD = "def double(x):\n    return 2.0 * x if x.dtype == float else x\n"
 EXPECTED = {DOUBLE: 3.3, MISREAD: 3.1, WRONG: 3.0}
+TEMPORARY = (
+    tempfile.TemporaryDirectory()
+)  # where these commands have their fork servers, apart from all others
 
 
 def make_class(course: Path, size: int) -> dict[str, float]:
@@ -44,21 +48,36 @@ def start(course: Path, *options: str) -> subprocess.Popen[str]:
     """Start the command that grades the class."""
     command = [sys.executable, "-m", "mha_grader.cli", "--course", str(course), "grade", NAME, *options]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, **pipes)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": TEMPORARY.name}
+    return subprocess.Popen(command, env=environment, **pipes)
+
+
+def workers_of(command: subprocess.Popen[str]) -> list[psutil.Process]:
+    """The processes that grade: they are forked from one that Python's multiprocessing has started."""
+    children = psutil.Process(command.pid).children(recursive=True)
+    forking = [child for child in children if "multiprocessing.forkserver" in " ".join(child.cmdline())]
+    return [worker for worker in forking if worker.parent() in forking]
+
+
+def fork_servers() -> list[psutil.Process]:
+    """The first process in the namespace of each fork server that these commands have started."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            log = os.readlink(f"/proc/{process.pid}/fd/2")
+            parent = process.parent()
+            if log.startswith(TEMPORARY.name) and process.name() == "bwrap" == (parent and parent.name()):
+                found.append(process)
+    return found
 
 
 def kill_something(command: subprocess.Popen[str], chance: random.Random) -> str | None:
-    """Kill the command, one of its workers or the fork server of one, at once and without a word.
+    """Kill the command, one of its workers or a fork server, at once and without a word.
 
     Returns what it was; None if it had ended before.
     """
     try:
-        workers = [
-            child
-            for child in psutil.Process(command.pid).children(recursive=True)
-            if "spawn_main" in " ".join(child.cmdline())
-        ]
-        servers = [child for worker in workers for child in worker.children() if child.name() == "bwrap"]
+        workers, servers = workers_of(command), fork_servers()
         kinds = {"command": [psutil.Process(command.pid)], "worker": workers, "fork server": servers}
         what = chance.choice(
             [kind for kind, some in kinds.items() if some] + ["fork server"] * 2 * bool(servers)

@@ -148,3 +148,28 @@ def test_feedback_and_report_link_to_the_book_where_its_address_is_set(graded, c
     finally:
         config.write_text(text)
     assert gradebook.book_url(Course(graded)) == ""
+
+
+GONE = """\
+import sys
+from mha_grader import cli
+class Parser:
+    def parse_args(self, argv):
+        return self
+    def run(self, arguments):
+        for number in range(100_000):
+            print(number)
+        return 0
+cli._parser = Parser
+sys.exit(cli.main())
+"""
+
+
+def test_a_reader_that_goes_away_ends_it_quietly():
+    with subprocess.Popen(
+        [sys.executable, "-c", GONE], cwd=COURSE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "0\n"
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 1

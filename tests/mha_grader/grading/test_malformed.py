@@ -26,7 +26,7 @@ from mha_grader.course import assignment as assignments
 from mha_grader.course import store
 from mha_grader.course.folders import Course
 from mha_grader.grading import grading, rebuild
-from mha_grader.instructor import gradebook
+from mha_grader.instructor import roster
 from tests.mha_grader.small_course import DOUBLE, HALF, NAME, ROOT, hand_in, make
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # nbgrader's own, of many kinds
@@ -552,6 +552,6 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path, monkeypatch):
 
 
 def test_a_long_name_for_an_id_is_refused():
-    assert gradebook.is_student_id(LONG)
-    assert not gradebook.is_student_id(LONG + "x")
-    assert not gradebook.is_student_id("李" * 80)
+    assert roster.is_student_id(LONG)
+    assert not roster.is_student_id(LONG + "x")
+    assert not roster.is_student_id("李" * 80)

@@ -20,9 +20,9 @@ from mha_grader.course import store
 from mha_grader.grading import grading, rebuild
 from mha_grader.grading.runner import load_parts, run_parts
 from mha_grader.grading.session import Budget, Session
-from mha_grader.sandbox import syscalls, wire
+from mha_grader.sandbox import fork_server, syscalls, wire
 from mha_grader.sandbox.fork_server import Limits
-from mha_grader.sandbox.sandbox import Sandbox, SandboxDied, SandboxMemory
+from mha_grader.sandbox.sandbox import Sandbox, SandboxDied, SandboxMemory, process_number
 from mha_grader.testing.proxies import Recorder, local
 from mha_grader.testing.testing import CallError
 
@@ -466,7 +466,8 @@ def test_a_hand_in_gets_what_its_code_deserves(toy, settings, tmp_path, name):
     ]
     with settings.session(toy) as session:
         session.execute("first", "pass", 10)  # the fork server stays, nothing else does
-    before = set(psutil.Process().children(recursive=True))
+    server = psutil.Process(process_number(fork_server.get(settings.layout(toy)).process))
+    before = set(server.parent().children(recursive=True))
     record = grading.grade_submission(toy, settings, json.dumps({"cells": cells}).encode())
     assert {item.item: item.score for item in record.items} == {
         "double": deserved,
@@ -478,7 +479,9 @@ def test_a_hand_in_gets_what_its_code_deserves(toy, settings, tmp_path, name):
     told = "".join(part.message for item in record.items for part in item.parts)
     assert all(c.isprintable() or c == "\n" for c in told)
     assert "refuses_text" not in told
-    assert set(psutil.Process().children(recursive=True)) <= before
+    assert server in before
+    left = set(server.parent().children(recursive=True)) - before
+    assert psutil.wait_procs(left, timeout=20)[1] == []  # what was killed may still have to be gathered up
 
 
 @pytest.mark.parametrize("place", [1, 3])

@@ -8,9 +8,9 @@ import pytest
 
 from mha_grader.course.folders import Course
 from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord
-from mha_grader.instructor import collect, export
-from mha_grader.instructor.collect import Origin
-from mha_grader.instructor.gradebook import Entry
+from mha_grader.instructor import export, roster
+from mha_grader.instructor.entry import Entry
+from mha_grader.instructor.roster import Origin
 
 
 def part(points, status="pass", pitfall=None):
@@ -107,8 +107,16 @@ def test_no_separator_makes_a_formula_of_what_a_student_wrote(tmp_path, text):
 # --- Moodle and Canvas ------------------------------------------------------------------------------------
 
 
+def test_how_late_a_hand_in_is_has_all_its_digits(tmp_path):
+    (student, record), *_ = RECORDS.items()
+    late = {student: Entry(late_seconds=12345678.5)}
+    table, _ = export.write(Course(tmp_path), "toy", {student: record}, late)
+    (line,) = csv.DictReader(table.read_text("utf-8").splitlines())
+    assert line["late_seconds"] == "12345678.5"
+
+
 def for_platforms(folder, monkeypatch, who):
-    monkeypatch.setattr(collect, "origins", lambda course, assignment: who)
+    monkeypatch.setattr(roster, "origins", lambda course, assignment: who)
     (folder / "grades").mkdir()
     found = {}
     for path in export.write_for_platforms(Course(folder), "single_head", RECORDS, ENTRIES):

@@ -14,7 +14,7 @@ from mha_grader.course.assignment import Assignment, Cell
 from mha_grader.course.folders import Course
 from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord
 from mha_grader.instructor import feedback
-from mha_grader.instructor.gradebook import Entry
+from mha_grader.instructor.entry import Entry
 from mha_lib import pitfalls
 
 SCALE = pitfalls.BANK["no-scale"]

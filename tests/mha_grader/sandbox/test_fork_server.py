@@ -1,8 +1,10 @@
 """The process from which sandboxes are forked: nothing goes from it, or through it, from one student to another."""
 
+import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -15,7 +17,7 @@ import pytest
 from mha_grader.grading import grading
 from mha_grader.sandbox import fork_server, syscalls
 from mha_grader.sandbox.fork_server import KEPT, Layout, SandboxUnavailable, ServerGone
-from mha_grader.sandbox.sandbox import Sandbox
+from mha_grader.sandbox.sandbox import Sandbox, process_number
 
 ROOT = Path(__file__).parents[3]
 TORCH = Layout.make(imports=("torch", "torch.nn", "matplotlib.pyplot", "mha_lib.heads"))
@@ -33,11 +35,20 @@ def value(box, expression):
 
 
 def server_process(layout):
-    """The fork server itself: the first that the first process of its namespace, bubblewrap's, has started."""
-    process = psutil.Process(fork_server.get(layout).process.pid)
-    while process.name() == "bwrap":
-        process = min(process.children(), key=psutil.Process.create_time)
-    return process
+    """The fork server itself."""
+    return psutil.Process(process_number(fork_server.get(layout).process))
+
+
+def kill(server):
+    """Kill a fork server and all that it forked, and wait until it has ended."""
+    psutil.Process(process_number(server.process)).parent().kill()  # the first process of its namespace
+    assert server.has_ended(20)
+
+
+def wait_until_gone(pids):
+    psutil.wait_procs([psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)], timeout=20)
+    for pid in pids:
+        assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
 # --- what comes in --------------------------------------------------------------------------------------------
@@ -205,16 +216,114 @@ def test_the_kernel_ends_it_before_the_grader_and_leaves_no_dump_of_it():
 # --- how long it lives ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("no_fork_server")
 def test_one_server_serves_many_and_is_replaced_when_it_is_gone():
     with Sandbox():
         first = fork_server.get(Layout())
     with Sandbox():
         assert fork_server.get(Layout()) is first
-    first.process.kill()
-    first.process.wait()
+    kill(first)
     with Sandbox() as box:
         assert value(box, "1") == 1
-        assert fork_server.get(Layout()) is not first
+        second = fork_server.get(Layout())
+        assert second is not first
+        signal.pidfd_send_signal(second.process, signal.SIGKILL)  # it alone, and not what it forked
+        assert second.has_ended(20)
+        assert value(box, "2") == 2
+
+
+GRADER = """\
+import sys, time
+from pathlib import Path
+from mha_grader.sandbox import fork_server
+from mha_grader.sandbox.sandbox import Sandbox, process_number
+fork_server._folder = lambda: Path(sys.argv[1])
+box = Sandbox()
+print(process_number(fork_server.get(fork_server.Layout()).process), box.pid, flush=True)
+source = "import subprocess\\nsubprocess.Popen(['sleep', '1000'])\\nwhile True: pass"
+box.ask(1000, op="exec", label="cell", source=source)
+"""
+
+
+@contextlib.contextmanager
+def another_grader(folder):
+    """Another process that grades, whose student's code never ends; then the server's pid and that code's."""
+    with subprocess.Popen(
+        [sys.executable, "-c", GRADER, str(folder)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process, *map(int, process.stdout.readline().split())
+        finally:
+            process.kill()
+
+
+@pytest.mark.usefixtures("no_fork_server")
+def test_all_graders_share_one_server_and_one_that_is_killed_ends_its_own_sandboxes_only():
+    folder = fork_server._folder()
+    with another_grader(folder) as (first, server, box), another_grader(folder) as (second, same, other_box):
+        assert server == same
+        with Sandbox() as own:
+            assert server_process(Layout()).pid == server
+            children = [child.pid for child in psutil.Process(box).children(recursive=True)]
+            assert len(children) == 2  # the student's process, and the one that it started
+            first.kill()
+            wait_until_gone([box, *children])
+            assert psutil.pid_exists(other_box)
+            assert value(own, "1 + 1") == 2
+        fork_server.get(Layout()).stop()
+        time.sleep(2)
+        assert psutil.pid_exists(server)  # there still is a grader
+        second.kill()
+        wait_until_gone([server, other_box])
+
+
+@pytest.mark.usefixtures("no_fork_server")
+def test_graders_that_start_together_start_one_server():
+    found = []
+
+    def grade():
+        with Sandbox():
+            found.append(process_number(fork_server.get(Layout()).process))
+
+    threads = [threading.Thread(target=grade) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 5
+    assert len(set(found)) == 1
+
+
+def test_a_grader_with_other_code_has_a_server_of_its_own(monkeypatch):
+    line = fork_server.command(Layout())
+    names = {fork_server._socket_name(Layout(), line) for _ in range(2)}
+    names.add(fork_server._socket_name(Layout(imports=("torch",)), line))
+    names.add(fork_server._socket_name(Layout(), [*line, "--"]))
+    monkeypatch.setattr(fork_server, "INSIDE_FILES", ("worker.py",))
+    names.add(fork_server._socket_name(Layout(), line))
+    assert len(names) == 4
+
+
+def test_a_folder_that_others_can_enter_is_refused(monkeypatch, tmp_path):
+    monkeypatch.setattr(fork_server.tempfile, "gettempdir", lambda: str(tmp_path))
+    folder = fork_server._folder()
+    assert folder.stat().st_mode & 0o777 == 0o700
+    folder.chmod(0o750)
+    with pytest.raises(SandboxUnavailable, match="only you can enter"):
+        fork_server._folder()
+    folder.rename(tmp_path / "other")
+    (tmp_path / "other").chmod(0o700)
+    folder.symlink_to(tmp_path / "other")
+    with pytest.raises(SandboxUnavailable, match="only you can enter"):
+        fork_server._folder()
+
+
+def test_a_process_runs_where_its_grader_may():
+    before = os.sched_getaffinity(0)
+    for processors in ({min(before)}, {max(before)}, before):
+        os.sched_setaffinity(0, processors)
+        with Sandbox() as box:
+            assert set(value(box, "list(__import__('os').sched_getaffinity(0))")) == processors
 
 
 @pytest.mark.usefixtures("no_fork_server")
@@ -231,38 +340,28 @@ def test_a_few_are_kept_and_none_that_is_in_use_is_stopped(tmp_path):
         assert list(fork_server._servers.by_layout) == [layouts[0], *layouts[2:]]
 
 
-def test_it_ends_with_its_thread_and_with_the_grader():
+@pytest.mark.usefixtures("no_fork_server")
+def test_it_ends_with_the_thread_that_was_its_last_grader():
     started = []
 
     def start():
         with Sandbox():
-            started.append(fork_server.get(Layout()).process.pid)
+            started.append(server_process(Layout()).pid)
 
     thread = threading.Thread(target=start)
     thread.start()
     thread.join()
-    source = (
-        "from mha_grader.sandbox import fork_server; from mha_grader.sandbox.sandbox import Sandbox; import os\n"
-        "box = Sandbox(); print(fork_server.get(fork_server.Layout()).process.pid, box.pid, flush=True)\n"
-        "os.kill(os.getpid(), 9)"
-    )
-    killed = subprocess.run(
-        [sys.executable, "-c", source], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert killed.returncode == -9
-    started += [int(pid) for pid in killed.stdout.split()]
-    assert len(started) == 3
-    for pid in started:
-        psutil.wait_procs([psutil.Process(pid)] if psutil.pid_exists(pid) else [], timeout=20)
-        assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    wait_until_gone(started)
+    assert len(started) == 1
 
 
+@pytest.mark.usefixtures("no_fork_server")
 def test_a_server_that_is_killed_costs_no_student_anything(toy, settings, monkeypatch):
     real, killed = Sandbox.ask, []
 
     def ask(self, seconds, serve=None, **request):
         if request.get("op") == "call" and len(killed) < 1:
-            killed.append(self._server.process.kill())
+            killed.append(kill(self._server))
         return real(self, seconds, serve, **request)
 
     monkeypatch.setattr(Sandbox, "ask", ask)
@@ -279,7 +378,7 @@ def test_a_server_that_is_killed_costs_no_student_anything(toy, settings, monkey
     assert record == grading.grade_submission(toy, settings, handed_in)
     assert {item.item: item.score for item in record.items}["quadruple"] == 1.5
     with Sandbox() as box:
-        box._server.process.kill()
+        kill(box._server)
         with pytest.raises(ServerGone):
             run(box, "import time; time.sleep(15)")
 

@@ -7,7 +7,7 @@ from collections import OrderedDict, namedtuple
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
@@ -50,6 +50,7 @@ def same(first, second):
     return first == second or (first != first and second != second)
 
 
+@settings(deadline=None)
 @given(values)
 def test_data_arrives_as_it_was_sent(value):
     assert same(through(value), value)
@@ -184,6 +185,7 @@ def test_a_header_that_is_no_message_is_refused(header):
         wire.parse(wire.read_frame(reader(frame)))
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_noise_is_refused_and_nothing_else_happens(noise):
     frame = struct.pack(">IQ", len(noise), 0) + noise

@@ -1,0 +1,155 @@
+"""All that reaches into nbgrader, in one place: look here first when a new version of it comes.
+
+nbgrader 0.9 has no setting for any of these:
+
+* whose hand-ins are entered, one by one and with or without a notebook: `EnterScores` replaces two of its methods;
+* which folders and files of a hand-in are read: `take_over` replaces a converter's state while it runs, since every
+  folder of the assignment counts, by whatever name its notebook was handed in, and no other file of a hand-in is
+  opened or copied;
+* one open gradebook for many hand-ins: `_kept_open` replaces `Gradebook` in the modules that use it;
+* when a hand-in came, in formgrader: `submitted_timestamp` replaces a method of `NbGraderAPI`.
+
+Importing it takes a second or two, so it is imported where it is used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import glob
+import logging
+import os
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from nbgrader.api import Gradebook
+from nbgrader.apps.api import NbGraderAPI
+from nbgrader.converters import Autograde, autograde
+from nbgrader.converters.base import NbGraderException
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.preprocessors import latesubmissions, saveautogrades
+from sqlalchemy.exc import SAWarning
+
+from mha_grader.course.assignment import CourseError
+from mha_grader.course.folders import hand_ins
+from mha_grader.instructor.roster import is_student_id
+from mha_grader.instructor.timestamps import timestamp
+
+
+class HandIns(CourseDirectory):
+    """nbgrader's course directory, with no trust in the files that lie beside a hand-in."""
+
+    def format_path(
+        self, nbgrader_step: str, student_id: str, assignment_id: str, escape: bool = False
+    ) -> str:
+        """A path or, with `escape`, a regular expression of one; the folder may be an absolute path."""
+        if escape and os.path.isabs(nbgrader_step):
+            nbgrader_step = re.escape(nbgrader_step)
+        path: str = super().format_path(nbgrader_step, student_id, assignment_id, escape)
+        return path
+
+    def get_existing_timestamp(self, dest_path: str) -> datetime | None:
+        """When a hand-in came."""
+        return timestamp(Path(dest_path))
+
+
+def submitted_timestamp(api: NbGraderAPI, assignment_id: str, student_id: str) -> datetime | None:
+    """Stands in for `NbGraderAPI.get_submitted_timestamp`: one odd file fails formgrader's whole list there."""
+    coursedir = api.coursedir
+    return timestamp(Path(coursedir.format_path(coursedir.submitted_directory, student_id, assignment_id)))
+
+
+class EnterScores(Autograde):
+    """`nbgrader autograde` for students who are named one by one, with or without a notebook."""
+
+    students: tuple[str, ...] = ()
+
+    def init_notebooks(self) -> None:
+        """Take the folders of `students`, where nbgrader would look for notebooks."""
+        self.assignments: dict[str, list[str]] = {
+            self._format_source(self.coursedir.assignment_id, student): [] for student in self.students
+        }
+
+    def convert_single_notebook(self, notebook_filename: str) -> None:
+        """Convert once: what nbgrader would write, read and write again is ours already, and clean."""
+        self._sanitizing = False
+        self._init_preprocessors()
+        self._sanitizing = True
+        super(Autograde, self).convert_single_notebook(notebook_filename)
+
+
+def take_over(converter: Any, assignment: str) -> None:
+    """Have a converter read every folder of the assignment, and no file in it but the notebook.
+
+    It has looked for hand-ins by then and has not read the first one.
+
+    Args:
+        converter: nbgrader's, which has just made its exporter.
+        assignment: the assignment's name.
+    """
+    theirs = converter.coursedir
+    traits = {name: getattr(theirs, name) for name in theirs.trait_names(config=True)}
+    folders = list(converter.assignments)
+    if not isinstance(converter, EnterScores):
+        found = hand_ins(Path(theirs.root, theirs.submitted_directory), assignment)
+        folders = [
+            str(folder)
+            for folder in found
+            if fnmatch.fnmatchcase(folder.parent.name, theirs.student_id)
+            and is_student_id(folder.parent.name)
+        ]
+    converter.assignments = {folder: [os.path.join(folder, f"{assignment}.ipynb")] for folder in folders}
+    traits["ignore"] = [*theirs.ignore, *map(glob.escape, folders)]
+    converter.coursedir = HandIns(parent=theirs.parent, **traits)
+
+
+def enter(coursedir: Any, config: Any, students: Sequence[str]) -> None:
+    """Have nbgrader enter hand-ins in its gradebook and write autograded/.
+
+    Raises:
+        CourseError: if it failed for a student.
+    """
+    log = logging.getLogger("mha_grader.nbgrader")
+    log.setLevel(logging.ERROR)
+    converter = EnterScores(coursedir=coursedir, config=config, force=True, log=log)
+    converter.students = tuple(students)
+    with warnings.catch_warnings(), _kept_open():
+        warnings.simplefilter("ignore", SAWarning)  # nbgrader's own
+        try:
+            converter.start()
+        except NbGraderException as error:
+            raise CourseError(str(error)) from None
+
+
+@contextlib.contextmanager
+def _kept_open() -> Iterator[None]:
+    """Let nbgrader enter hand-ins through one open gradebook, where it would open one seven times for each.
+
+    Every closing still ends the session. What stays is the connection and what SQLAlchemy compiled for it.
+    """
+
+    class KeptOpen(Gradebook):
+        def close(self) -> None:
+            self.db.remove()
+
+    books: dict[tuple[str, ...], Any] = {}
+
+    def opened(*place: str) -> Any:
+        if place not in books:
+            books[place] = KeptOpen(*place)
+        return books[place]
+
+    users = (autograde, saveautogrades, latesubmissions)
+    for module in users:
+        module.Gradebook = opened
+    try:
+        yield
+    finally:
+        for module in users:
+            module.Gradebook = Gradebook
+        for book in books.values():
+            Gradebook.close(book)

@@ -1,0 +1,156 @@
+"""What `mha-grade` prints: tables, lines and the progress of a class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord
+from mha_grader.grading.runner import clean
+from mha_grader.instructor import export, feedback
+from mha_grader.instructor.collect import Collected
+from mha_grader.instructor.entry import Entry
+from mha_lib import pitfalls
+
+SHOWN = 20  # names in one line
+
+
+def print_collected(found: Collected) -> None:
+    """What became of an archive."""
+    print(f"{len(found.new)} new, {len(found.replaced)} replaced, {len(found.unchanged)} as before")
+    for what, names in (
+        ("without a notebook", found.without_notebook),
+        ("late, says Canvas", found.late),
+        ("left out, since they are nobody's", found.left_out),
+    ):
+        if names:
+            more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+            print(f"{what}: {', '.join(clean(name) for name in names[:SHOWN])}{more}")
+
+
+def progress(*, quiet: bool) -> Progress:
+    """How far the grading of a class is, on stderr."""
+    columns = (TextColumn("grading"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
+    return Progress(*columns, console=Console(stderr=True, quiet=quiet), transient=True)
+
+
+class _Rate(ProgressColumn):
+    """Hand-ins a minute."""
+
+    def render(self, task: Task) -> Text:
+        """The rate so far, once there is one."""
+        return Text(f"{60 * task.speed:.0f} a minute" if task.speed else "")
+
+
+def print_scores(records: dict[str, SubmissionRecord]) -> None:
+    """A table with a line for each student."""
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
+    first = next(iter(records.values()))
+    table.add_column("student")
+    for name, points in [("score", first.max_score), *((item.item, item.max_score) for item in first.items)]:
+        # A name in lines of its own words, so that the table fits on a narrow screen.
+        table.add_column("\n".join([*name.split("_"), f"of {points:g}"]), justify="right", no_wrap=True)
+    table.add_column("remarks", overflow="fold")
+    for student, record in records.items():
+        remarks = ([] if record.status == "graded" else [record.status]) + list(export.recognised(record))
+        remarks += [f"look at {item.item}" for item in record.items if item.flags]
+        scores = [record.score, *(item.score for item in record.items)]
+        table.add_row(Text(clean(student)), *(f"{score:g}" for score in scores), ", ".join(remarks))
+    console = Console()
+    if not console.is_terminal:  # in a file or a pipe, a line may be as long as it is
+        console.width = max(console.width, 250)
+    console.print(table)
+
+
+def print_log(student: str, record: SubmissionRecord, entry: Entry | None) -> None:
+    """All that is known about one hand-in."""
+    print(f"{clean(student)}: {record.assignment} {record.version}, {record.status}")
+    print(f"{record.score:g} of {record.max_score:g} points; sha256 {record.submission or 'none'}")
+    for note in record.notes:
+        print(f"note: {clean(note)}")
+    for item in record.items:
+        by_hand = (
+            ""
+            if entry is None or item.item not in entry.by_hand
+            else f", {entry.by_hand[item.item]:g} by hand"
+        )
+        print(f"\n{item.item}: {item.score:g} of {item.max_score:g}{by_hand}")
+        for kind, lines in (("look at", item.flags), ("note", item.notes)):
+            for line in lines:
+                print(f"  {kind}: {clean(line)}")
+        for line in _part_lines(item):
+            print(f"  {line}")
+    print("\nin the sandbox:" if record.log else "\nin the sandbox: nothing to tell")
+    for line in record.log:
+        print(f"  {clean(line, 1000)}")
+
+
+def _part_lines(item: ItemRecord) -> Iterator[str]:
+    """Every part with its status and points, and below it why it failed."""
+    repeated = feedback.repeats(item)
+    for part in item.parts:
+        beside = f" (with right {feedback.listed(item.stood_in)})" if part.carried else ""
+        yield f"{part.status:8} {part.points:g}/{part.max_points:g} {part.name}{beside}"
+        if part.status in ("pass", "not-run"):
+            continue
+        yield f"{'':8} {clean(part.reason)}"
+        if part.pitfall and part.pitfall in pitfalls.BANK:
+            yield f"{'':8} recognised: {pitfalls.BANK[part.pitfall].title} ({part.pitfall})"
+        elif part.name not in repeated:
+            yield from (f"{'':8} {clean(line)}" for line in part.message.splitlines()[1:])
+
+
+def as_json(path: Path, assignment: str, record: ItemRecord) -> dict[str, Any]:
+    """What came of one file, for a program."""
+    return {
+        "file": str(path),
+        "assignment": assignment,
+        "item": record.item,
+        "status": record.status,
+        "score": record.score,
+        "max_score": record.max_score,
+        "parts": [_part_json(part) for part in record.parts],
+    }
+
+
+def _part_json(part: PartRecord) -> dict[str, Any]:
+    return {
+        "name": part.name,
+        "points": part.points,
+        "max_points": part.max_points,
+        "status": part.status,
+        "pitfall": part.pitfall,
+        "message": part.message,
+    }
+
+
+def print_item(path: Path, record: ItemRecord) -> None:
+    """What came of one file, for people."""
+    console, repeated = Console(highlight=False), feedback.repeats(record)
+    console.print(Text(f"{path}: {record.item}  {record.score:g} / {record.max_score:g}", style="bold"))
+    for part in record.parts:
+        style = {"pass": "green", "not-run": "dim"}.get(part.status, "red")
+        score = f"{part.points:g}/{part.max_points:g}"
+        console.print(
+            Text.assemble("  ", (f"{part.status:8}", style), f"{score:>8}  {part.name}"), soft_wrap=True
+        )
+        if part.status not in ("pass", "not-run"):
+            first = repeated.get(part.name)
+            why = part.message.splitlines() if first is None else [f"for the same reason as “{first}” above"]
+            for line in (part.proves, *why):
+                console.print(Padding(Text(line), (0, 0, 0, 22)))
