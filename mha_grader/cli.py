@@ -30,11 +30,12 @@ from mha_grader.course import store
 from mha_grader.course.assignment import CourseError
 from mha_grader.course.folders import Course, hand_ins
 from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord, to_json
-from mha_grader.grading import grading, schedule
-from mha_grader.grading.runner import clean
+from mha_grader.grading import grade as grading
+from mha_grader.grading import schedule
 from mha_grader.instructor import changes, collect, export, feedback, gradebook, report
 from mha_grader.sandbox.fork_server import SandboxUnavailable
 from mha_grader.sandbox.sandbox import probe
+from mha_grader.sandbox.text import clean
 from mha_lib import pitfalls
 
 SHOWN = 20  # names in one line

@@ -32,7 +32,8 @@ from mha_grader.course import assignment as assignments
 from mha_grader.course.assignment import Assignment, CourseError
 from mha_grader.course.folders import Course, hand_ins
 from mha_grader.course.records import ItemRecord, SubmissionRecord
-from mha_grader.grading import grading, rebuild
+from mha_grader.grading import grade as grading
+from mha_grader.grading import rebuild
 from mha_grader.instructor import feedback, gradebook
 from mha_grader.sandbox.fork_server import SandboxUnavailable
 from mha_grader.sandbox.sandbox import probe

@@ -25,7 +25,7 @@ from mha_grader.course.authoring import (
     solution_source,
     split_test,
 )
-from mha_grader.grading.runner import load_parts
+from mha_grader.grading.judge import load_parts
 from mha_lib.attention import attention, softmax
 from mha_lib.masks import causal_mask
 from mha_lib.pitfalls import variants
@@ -41,7 +41,7 @@ HEAD = """\
 """
 AUTHOR = """
 # %% role="author"
-from mha_grader.testing.testing import expect, part
+from mha_grader.testing import expect, part
 """
 INTRO = """
 # %% [markdown] id="intro"

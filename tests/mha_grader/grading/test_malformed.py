@@ -25,7 +25,9 @@ from mha_grader import cli
 from mha_grader.course import assignment as assignments
 from mha_grader.course import store
 from mha_grader.course.folders import Course
-from mha_grader.grading import grading, rebuild
+from mha_grader.grading import rebuild
+from mha_grader.grading.grade import grade_submission
+from mha_grader.grading.settings import settings
 from mha_grader.instructor import gradebook
 from tests.mha_grader.small_course import DOUBLE, HALF, NAME, ROOT, hand_in, make
 
@@ -506,7 +508,7 @@ def test_right_neighbours_get_what_they_would_get_alone(graded, records):
     course = Course(graded[0])
     assignment = assignments.load(course.root, NAME)
     data = (course.submitted / "first" / NAME / FILE).read_bytes()
-    alone = grading.grade_submission(assignment, grading.settings(course), data)
+    alone = grade_submission(assignment, settings(course), data)
     assert alone.score == pytest.approx(3.3)
     assert {student: records[student] for student in RIGHT} == dict.fromkeys(RIGHT, alone)
 

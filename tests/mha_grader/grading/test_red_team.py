@@ -17,14 +17,15 @@ import pytest
 
 from mha_grader.course import assignment as assignments
 from mha_grader.course import store
-from mha_grader.grading import grading, rebuild
-from mha_grader.grading.runner import load_parts, run_parts
+from mha_grader.grading import rebuild
+from mha_grader.grading.grade import grade_submission
+from mha_grader.grading.judge import load_parts, run_parts
 from mha_grader.grading.session import Budget, Session
 from mha_grader.sandbox import syscalls, wire
 from mha_grader.sandbox.fork_server import Limits
 from mha_grader.sandbox.sandbox import Sandbox, SandboxDied, SandboxMemory
+from mha_grader.testing.errors import CallError
 from mha_grader.testing.proxies import Recorder, local
-from mha_grader.testing.testing import CallError
 
 # --- calls of the kernel --------------------------------------------------------------------------------------
 
@@ -467,7 +468,7 @@ def test_a_hand_in_gets_what_its_code_deserves(toy, settings, tmp_path, name):
     with settings.session(toy) as session:
         session.execute("first", "pass", 10)  # the fork server stays, nothing else does
     before = set(psutil.Process().children(recursive=True))
-    record = grading.grade_submission(toy, settings, json.dumps({"cells": cells}).encode())
+    record = grade_submission(toy, settings, json.dumps({"cells": cells}).encode())
     assert {item.item: item.score for item in record.items} == {
         "double": deserved,
         "quadruple": 1.5,
@@ -507,7 +508,7 @@ def test_large_results_in_every_part_take_no_memory_of_the_grader(toy, settings)
     ]
     tracemalloc.start()
     try:
-        assert grading.grade_submission(toy, settings, json.dumps({"cells": cells}).encode()).score == 0
+        assert grade_submission(toy, settings, json.dumps({"cells": cells}).encode()).score == 0
         assert tracemalloc.get_traced_memory()[1] < 300 * 2**20
     finally:
         tracemalloc.stop()
@@ -519,7 +520,7 @@ def test_very_many_words_take_no_memory_of_the_grader(toy, settings):
     cells = [{"cell_type": "code", "source": source} for source in texts]
     tracemalloc.start()
     try:
-        grading.grade_submission(toy, settings, json.dumps({"cells": cells}).encode())
+        grade_submission(toy, settings, json.dumps({"cells": cells}).encode())
         assert tracemalloc.get_traced_memory()[1] < 60 * 2**20
     finally:
         tracemalloc.stop()
