@@ -367,7 +367,8 @@ def test_an_unknown_item_is_named_with_those_that_there_are(toy, settings):
 
 def test_library_code_in_a_cell_that_was_added_is_shown_where_an_item_uses_it(toy, settings):
     helper = "def helper(Q, K, V):\n    return F.scaled_dot_product_attention(Q, K, V)"
-    record = grade(toy, settings, [("imports", helper)], quadruple=QUADRUPLE + "    helper(x, x, x)\n")
+    course = replace(toy, library=("scaled_dot_product_attention",))
+    record = grade(course, settings, [("imports", helper)], quadruple=QUADRUPLE + "    helper(x, x, x)\n")
     flags = {item.item: item.flags for item in record.items}
     assert (flags["double"], len(flags["quadruple"])) == ((), 1)
     assert flags["quadruple"][0].startswith(
