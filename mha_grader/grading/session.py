@@ -92,6 +92,7 @@ class Session:
             OutOfBudget: if the item's or the submission's time is used up.
         """
         if request["op"] == "check":
+            self._candidates.prepare(request["candidate"])
             # The student's process does not learn which candidate it judges.
             request = {**request, "candidate": None, "serve": self._serve(request["candidate"])}
         value, changed = read_reply(self._ask(self._call_seconds(), **request), request["target"])
