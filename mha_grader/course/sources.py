@@ -88,14 +88,16 @@ def _source_of(imported: ast.ImportFrom, alias: ast.alias) -> str:
         raise SourceError(f"{imported.module} has no {alias.name}")
     source = inspect.getsource(getattr(module, alias.name)).rstrip()
     if module.__name__.startswith("mha_lib.pitfalls."):
-        source = _without_docstring(source)
+        source = _definition_alone(source)
     return rename(source, alias.name, alias.asname or alias.name)
 
 
-def _without_docstring(source: str) -> str:
-    docstring = _parse(source)[0].body[0]  # type: ignore[attr-defined]
+def _definition_alone(source: str) -> str:
+    """A function without its decorators, which name the mistake, and without its docstring, which tells it."""
+    function = _parse(source)[0]
+    docstring = function.body[0]  # type: ignore[attr-defined]
     lines = source.splitlines()
-    return "\n".join(lines[: docstring.lineno - 1] + lines[docstring.end_lineno :])
+    return "\n".join(lines[function.lineno - 1 : docstring.lineno - 1] + lines[docstring.end_lineno :])
 
 
 def rename(source: str, old: str, new: str) -> str:

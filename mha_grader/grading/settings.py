@@ -20,10 +20,13 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     budget: Budget = field(default_factory=Budget)
 
+    def layout(self, assignment: Assignment) -> Layout:
+        """What students' processes find."""
+        return Layout.make(assignment.files, imports=assignment.imports(), hidden=self.course)
+
     def session(self, assignment: Assignment) -> Session:
         """A new session for one student."""
-        layout = Layout.make(assignment.files, imports=assignment.imports(), hidden=self.course)
-        return Session(layout, self.limits, self.budget)
+        return Session(self.layout(assignment), self.limits, self.budget)
 
 
 def settings(course: Course) -> Settings:
