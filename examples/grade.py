@@ -25,7 +25,7 @@ def make_course(destination: Path, name: str) -> None:
     """
     (destination / "solutions").mkdir(parents=True)
     shutil.copyfile(handins.COURSE / "nbgrader_config.py", destination / "nbgrader_config.py")
-    for source in (handins.COURSE / "solutions").glob("*.py"):
+    for source in (handins.COURSE / "solutions").glob("*.*"):
         shutil.copyfile(source, destination / "solutions" / source.name)
     authoring.release(destination, name)
     handins.write(assignment.load(destination, name), destination / "submitted")

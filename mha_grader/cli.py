@@ -12,18 +12,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mha_grader import output
 from mha_grader.course import assignment as assignments
 from mha_grader.course import store
 from mha_grader.course.assignment import CourseError
 from mha_grader.course.folders import Course, hand_ins
 from mha_grader.course.records import ItemRecord, SubmissionRecord, to_json
-from mha_grader.grading import grading, schedule
-from mha_grader.grading.runner import clean
+from mha_grader.grading import grade as grading
+from mha_grader.grading import schedule
 from mha_grader.instructor import changes, collect, export, feedback, gradebook, report, timestamps
+from mha_grader.instructor import terminal as output
 from mha_grader.instructor.roster import is_student_id
 from mha_grader.sandbox.fork_server import SandboxUnavailable
 from mha_grader.sandbox.sandbox import probe
+from mha_grader.sandbox.text import clean
 
 DESCRIPTION = """\
 Grade hand-ins of the multi-head attention course in a sandbox, and say why.

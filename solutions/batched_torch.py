@@ -1180,7 +1180,7 @@ def input_unchanged(rng):
 # `load_state_dict` does the same for a whole module.
 # </details>
 
-# %% role="solution" item="from_builtin"
+# %% role="solution" item="from_builtin" may_use="MultiheadAttention"
 from mha_lib.torch_attention import from_builtin
 
 # %% role="test" item="from_builtin"
@@ -1413,7 +1413,7 @@ def can_be_trained(rng):
 # Let a query without keys attend to all of them, and set its output to 0 afterwards.
 # </details>
 
-# %% role="solution" item="sdpa_attention"
+# %% role="solution" item="sdpa_attention" asks_for="scaled_dot_product_attention"
 from mha_lib.torch_attention import sdpa_attention
 
 # %% role="test" item="sdpa_attention"

@@ -13,7 +13,9 @@ import importlib
 import itertools
 import json
 import os
+import re
 import sys
+import tomllib
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,6 +24,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 Kind = Literal["markdown", "given", "show", "solution", "test"]
+HELPERS = ("checks.py",)  # lie in solutions/ and are copied beside every notebook
 HIDDEN_BEGIN, HIDDEN_END = "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS"
 
 
@@ -39,6 +42,9 @@ class Cell:
     source: str
     item: str | None = None
     points: float = 0.0
+    # Of a solution cell: names out of `Assignment.library` that it should use, and others that it may use.
+    asks_for: tuple[str, ...] = ()
+    may_use: tuple[str, ...] = ()
 
     @property
     def hidden(self) -> str:
@@ -60,6 +66,7 @@ class Assignment:
     cells: tuple[Cell, ...]
     files: Path  # the folder whose other files lie beside the notebook
     metadata: dict[str, Any]  # of the released notebook
+    library: tuple[str, ...] = ()  # patterns of names: a library's versions of what students build
 
     @property
     def items(self) -> tuple[str, ...]:
@@ -133,6 +140,12 @@ def _beside(folder: Path) -> Iterator[None]:
         sys.modules.update(kept)
 
 
+def assignments(course: Path) -> list[str]:
+    """The names of all assignments that have a source."""
+    sources = (course / "solutions").glob("*.py")
+    return sorted(path.stem for path in sources if path.name not in HELPERS)
+
+
 def load(course: Path, name: str) -> Assignment:
     """Read an assignment.
 
@@ -143,7 +156,7 @@ def load(course: Path, name: str) -> Assignment:
     Raises:
         CourseError: if it does not exist, has not been generated, or does not fit what was released.
     """
-    known = sorted(file.stem for file in (course / "solutions").glob("*.py") if file.stem != "checks")
+    known = assignments(course)
     if name not in known:
         raise CourseError(
             f"there is no assignment {name!r} in {course}; there is {', '.join(known) or 'none'}"
@@ -164,7 +177,22 @@ def load(course: Path, name: str) -> Assignment:
         cells=cells,
         files=course / "exercises" / name,
         metadata=released["metadata"],
+        library=_library(course / "solutions" / "course.toml"),
     )
+
+
+def _library(path: Path) -> tuple[str, ...]:
+    """What the course says are libraries' versions of what students build; a course need not say any."""
+    if not path.exists():
+        return ()
+    try:
+        patterns = tomllib.loads(path.read_text("utf-8"))["library"]
+        re.compile("|".join(patterns))
+    except (tomllib.TOMLDecodeError, KeyError, TypeError, re.error) as error:
+        raise CourseError(
+            f'{os.path.relpath(path)} should hold library = ["…"], a list of regular expressions: {error}'
+        ) from None
+    return tuple(patterns)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -193,4 +221,14 @@ def _cell(cell: dict[str, Any], released: str) -> Cell:
         kind, item = "test", grade_id.removeprefix("test_")
     else:
         kind = "given" if "given" in tags else "show"
-    return Cell(cell["id"], kind, released, _text(cell), item, float(nbgrader.get("points", 0.0)))
+    own = cell["metadata"].get("mha", {})
+    return Cell(
+        id=cell["id"],
+        kind=kind,
+        released=released,
+        source=_text(cell),
+        item=item,
+        points=float(nbgrader.get("points", 0.0)),
+        asks_for=tuple(own.get("asks_for", ())),
+        may_use=tuple(own.get("may_use", ())),
+    )

@@ -1,21 +1,27 @@
-"""The words that a student reads about a part: the misconception if it is known, else a difference to look at."""
+"""Explain a verdict: the words that a student reads about a part.
+
+They name the misconception if it is known, and show a difference on a public example if it is not.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from mha_grader.course.records import PartRecord
-from mha_grader.grading.diagnosis import gap
-from mha_grader.grading.runner import NOT_WRITTEN, Verdict, clean, describe_error
+from mha_grader.course.assignment import Assignment
+from mha_grader.course.records import ItemRecord, PartRecord
+from mha_grader.grading.diagnose import gap
+from mha_grader.grading.judge import NOT_WRITTEN, Judged, Verdict, describe_error
 from mha_grader.grading.session import OutOfBudget
-from mha_grader.sandbox.wire import Opaque
+from mha_grader.sandbox.text import clean
+from mha_grader.testing.errors import CallError
+from mha_grader.testing.modules import filled
 from mha_grader.testing.proxies import Recorder, local
-from mha_grader.testing.testing import CallError, as_array, filled, is_tensor
+from mha_grader.testing.values import as_array, describe, is_tensor, show
 from mha_lib import pitfalls
 
 
@@ -28,13 +34,51 @@ class Example:
     reference: Callable[..., Any]
 
 
-def explain(verdict: Verdict, slug: str | None, example: Example | None) -> PartRecord:
+def explain_parts(assignment: Assignment, judged: Judged, found: Mapping[str, str]) -> tuple[PartRecord, ...]:
+    """The records of an item's parts, while the student's code is still there to be tried on public examples.
+
+    Args:
+        assignment: the assignment.
+        judged: what came of the item with the student's own code before it.
+        found: slugs of the recognised mistakes by the name of the failed part.
+    """
+    reference = getattr(assignment.reference, judged.item)
+    trial = callable(reference) and judged.tested is not None
+    example = Example(judged.item, judged.tested, reference) if trial else None
+    names = vars(assignment.reference)
+    return tuple(
+        explain(verdict, found.get(verdict.part.name), example, names) for verdict in judged.verdicts
+    )
+
+
+def revised_parts(
+    assignment: Assignment, record: ItemRecord, again: Judged, found: Mapping[str, str]
+) -> tuple[PartRecord, ...]:
+    """The records of an item's parts once it was tested again, with right code for earlier items.
+
+    Args:
+        assignment: the assignment.
+        record: the item's record of the first time.
+        again: what came of the item the second time.
+        found: slugs of the mistakes that were recognised then, by the name of the failed part.
+    """
+    names = vars(assignment.reference)
+    return tuple(
+        _revised(part, verdict.status == "pass", found.get(part.name), names)
+        for part, verdict in zip(record.parts, again.verdicts, strict=True)
+    )
+
+
+def explain(
+    verdict: Verdict, slug: str | None, example: Example | None, names: Container[str] = ()
+) -> PartRecord:
     """The part's record, with a message that holds no hidden input.
 
     Args:
         verdict: on the student's own code.
         slug: the recognised mistake.
         example: both sides of a public example.
+        names: of the assignment's code, which are not written with a capital at the start of a sentence.
     """
     part = verdict.part
     message = verdict.reason
@@ -46,24 +90,16 @@ def explain(verdict: Verdict, slug: str | None, example: Example | None) -> Part
         message = f"{verdict.reason}.\n{difference(part.example, example)}"
     elif message:
         message = f"{message}."
-    return PartRecord(
-        part.name, part.points, verdict.status, part.proves, slug, capital(message), verdict.reason
-    )
+    message = capital(message, names)
+    return PartRecord(part.name, part.points, verdict.status, part.proves, slug, message, verdict.reason)
 
 
-def revised(part: PartRecord, passed: bool, slug: str | None) -> PartRecord:
-    """The part's record once it was tested again, with right code for earlier items.
-
-    Args:
-        part: the record of the first time.
-        passed: whether it passed the second time.
-        slug: the mistake that was recognised then.
-    """
+def _revised(part: PartRecord, passed: bool, slug: str | None, names: Container[str]) -> PartRecord:
     if part.status == "pass":
         return part
     if passed:
         return PartRecord(part.name, part.max_points, "pass", part.proves, carried=True)
-    return part if slug is None else replace(part, pitfall=slug, message=capital(account(slug)))
+    return part if slug is None else replace(part, pitfall=slug, message=capital(account(slug), names))
 
 
 def account(slug: str) -> str:
@@ -85,11 +121,10 @@ def pointer(slug: str) -> str:
     return f"The book runs it: {title}, {address}."
 
 
-def capital(text: str) -> str:
+def capital(text: str, names: Container[str]) -> str:
     """The text with its first letter in capitals, unless it starts with a name of the code."""
     first = text.split(" ", 1)[0]
-    plain = first.isalpha() and first not in ("softmax", "attention", "diagnosis", "answers")
-    return text[:1].upper() + text[1:] if plain else text
+    return text[:1].upper() + text[1:] if first.isalpha() and first not in names else text
 
 
 def difference(expression: str, example: Example) -> str:
@@ -163,27 +198,3 @@ def first_difference(got: Any, expected: Any, place: str = "the result") -> str 
         return None
     same = type(got) is type(expected) and got == expected
     return None if same else f"expected {show(expected)}, got {show(got)}"
-
-
-def describe(value: Any) -> str:
-    """A value's kind in a few words."""
-    if isinstance(value, np.ndarray):
-        return f"an array of shape {value.shape}"
-    if is_tensor(value):
-        return f"a tensor of shape {tuple(value.shape)}"
-    if isinstance(value, tuple | list):
-        return f"{len(value)} values"
-    if isinstance(value, Opaque):
-        return f"something of type {value.type_name}"
-    return "None (is a return missing?)" if value is None else f"something of type {type(value).__name__}"
-
-
-def show(value: Any) -> str:
-    """A value, short enough for a line."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, np.ndarray):
-        return clean(np.array2string(value, precision=4, separator=", ").replace("\n", " "), 200)
-    return describe(value) if isinstance(value, Opaque) else clean(repr(value), 200)

@@ -1,7 +1,9 @@
 """Library code where the student's own was asked for: lines that a person should look at.
 
-Nothing is decided here. A right answer through PyTorch's own attention is right, and the tests say so; whether it
-is what was asked for, a person decides. So the lines are shown to the instructor, not to the student.
+Nothing is decided here. A right answer through a library's own function is right, and the tests say so; whether it
+is what was asked for, a person decides. So the lines are shown to the instructor, not to the student. Which names
+are a library's version of what is to be built, the course says (`Assignment.library`), and what an item may use of
+them its solution cell (`Cell.asks_for`, `Cell.may_use`).
 
 What is shown is what a text says. A program can put a name together in more ways than can be listed, and whoever
 wants to hide a call can; the plain ways are shown all the same, and so is code that is made of text.
@@ -11,34 +13,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from mha_grader.course.assignment import Cell
 from mha_grader.grading.rebuild import MAX_PARSED
 
-# Attention that somebody else wrote, by the last part of its name.
-LIBRARY = frozenset(
-    {
-        "MultiheadAttention",
-        "Transformer",
-        "TransformerDecoderLayer",
-        "TransformerEncoderLayer",
-        "flex_attention",
-        "mha_lib",
-        "multi_head_attention_forward",
-        "scaled_dot_product_attention",
-    }
-)
-INNER = re.compile(
-    r"_scaled_dot_product_\w*attention\w*|_native_multi_head_attention|_transformer_encoder_layer_fwd"
-)
 HIDES = frozenset({"exec", "eval", "__import__", "importlib"})  # built in: `model.eval` is another one
 MAX_PIECES = 20  # of a text that is put together: with more it would take long
-# Items that ask for one of them.
-ASKED_FOR: Mapping[str, frozenset[str]] = {
-    "sdpa_attention": frozenset({"scaled_dot_product_attention"}),
-    "from_builtin": frozenset({"MultiheadAttention"}),
-}
 
 
 @dataclass(frozen=True)
@@ -49,45 +31,57 @@ class Helper:
     mentions: Mapping[str, tuple[int, str]]
 
 
-def helpers(cells: Iterable[str]) -> list[Helper]:
-    """What there is to be looked at in the cells that a student added."""
+def helpers(cells: Iterable[str], library: Sequence[str]) -> list[Helper]:
+    """What there is to be looked at in the cells that a student added.
+
+    Args:
+        cells: their sources.
+        library: patterns of names, see `flags`.
+    """
     found = []
     for cell in cells:
         tree = _parsed(cell)
         for statement in tree.body if tree is not None else ():
             mentions = _first(_mentions_in(statement), cell)
-            if _lines(mentions, frozenset()):
+            if _lines(mentions, library, ()):
                 found.append(Helper(frozenset(_defined(statement)), mentions))
     return found
 
 
-def flags(item: str, source: str, added: Iterable[Helper] = ()) -> tuple[str, ...]:
+def flags(
+    source: str, solution: Cell, library: Sequence[str], added: Iterable[Helper] = ()
+) -> tuple[str, ...]:
     """What a person should look at in the code of an item.
 
     Args:
-        item: the item's name.
         source: the student's cell.
+        solution: the item's solution cell, which says what the item asks for and what it may use.
+        library: patterns of names that are a library's version of what is to be built.
         added: what is outside of the item: it counts if the item names what it defines.
 
     Returns:
-        One sentence for each line that uses a library's attention where it was to be built, or for the lack of
+        One sentence for each line that uses a library's version of what was to be built, or for the lack of
         it where it was asked for.
     """
     used = _first(_mentions(source), source)
-    asked = ASKED_FOR.get(item, frozenset())
-    found = _lines(used, asked)
+    allowed = (*solution.asks_for, *solution.may_use)
+    found = _lines(used, library, allowed)
     for helper in added:
         if helper.defines & used.keys():
-            found += [f"in a cell that was added, {line}" for line in _lines(helper.mentions, asked)]
-    if item == "sdpa_attention" and used and not asked & used.keys():
-        found.append("scaled_dot_product_attention was asked for and does not appear")
+            lines = _lines(helper.mentions, library, allowed)
+            found += [f"in a cell that was added, {line}" for line in lines]
+    if used:
+        found += [
+            f"{name} was asked for and does not appear" for name in solution.asks_for if name not in used
+        ]
     return tuple(dict.fromkeys(found))
 
 
-def _lines(used: Mapping[str, tuple[int, str]], asked: frozenset[str]) -> list[str]:
+def _lines(used: Mapping[str, tuple[int, str]], library: Sequence[str], allowed: Sequence[str]) -> list[str]:
+    is_library = re.compile("|".join(library) or r"(?!)").fullmatch  # without a pattern nothing is
     found = []
     for name, (line, text) in used.items():
-        if (name in LIBRARY or INNER.fullmatch(name)) and name not in asked:
+        if is_library(name) and name not in allowed:
             found.append(f"line {line} uses a library's {name}: {text}")
         elif name in HIDES:
             found.append(f"line {line} may run what is not to be read here, by {name}: {text}")

@@ -70,7 +70,7 @@ def _local_cluster(workers: int, imports: Sequence[str]) -> Any:
             "distributed.worker.profile.enabled": False,  # it looks at each worker a hundred times a second
         }
     )
-    get_mp_context().set_forkserver_preload(["distributed", "mha_grader.grading.grading", *imports])
+    get_mp_context().set_forkserver_preload(["distributed", "mha_grader.grading.grade", *imports])
     start = functools.partial(
         LocalCluster, n_workers=workers, threads_per_worker=1, dashboard_address=":0", silence_logs=40
     )

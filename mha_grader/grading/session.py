@@ -13,7 +13,8 @@ from typing import Any
 from mha_grader.sandbox.fork_server import Layout, Limits
 from mha_grader.sandbox.sandbox import Sandbox, SandboxDied, SandboxMemory, SandboxTimeout, Serve
 from mha_grader.testing.candidates import CandidateSandbox
-from mha_grader.testing.testing import CallError
+from mha_grader.testing.errors import CallError
+from mha_grader.testing.replies import is_answer, read_reply
 
 
 @dataclass(frozen=True)
@@ -84,13 +85,14 @@ class Session:
         return None
 
     def perform(self, request: dict[str, Any]) -> tuple[Any, tuple[str, ...]]:
-        """Carry out a request (see `operations`); returns its value and which arguments it changed in place.
+        """Carry out a request (see `requests`); returns its value and which arguments it changed in place.
 
         Raises:
             CallError: if the student's code raised, or its process could not answer.
             OutOfBudget: if the item's or the submission's time is used up.
         """
         if request["op"] == "check":
+            self._candidates.prepare(request["candidate"])
             # The student's process does not learn which candidate it judges.
             request = {**request, "candidate": None, "serve": self._serve(request["candidate"])}
         value, changed = read_reply(self._ask(self._call_seconds(), **request), request["target"])
@@ -144,46 +146,3 @@ class Session:
         if self._sandbox is not None:
             self._sandbox.close()
             self._sandbox = None
-
-
-def is_answer(request: dict[str, Any], value: Any) -> bool:
-    """Whether a value has the form that answers a request; where it is up to the student, any form will do."""
-    if request["op"] == "check":
-        known = (
-            {name: value.get(name) for name in ("accepted", "returned")} if isinstance(value, dict) else {}
-        )
-        return type(known.get("accepted")) is bool and (
-            not known["accepted"] or type(known["returned"]) is bool
-        )
-    return True
-
-
-def read_reply(reply: dict[str, Any], target: Any) -> tuple[Any, tuple[str, ...]]:
-    """The value in a reply, and the names of the arguments that were changed.
-
-    Raises:
-        CallError: if the reply stands for one. The line is kept if it is one of the tested item's own cell.
-
-    The reply may hold anything in any field.
-    """
-    status = reply["status"]
-    if status == "ok":
-        changed = reply.get("changed", [])
-        names = [name if _is_word(name) else "?" for name in changed] if isinstance(changed, list) else ["?"]
-        return reply.get("value"), tuple(names[:100])
-    if status in ("memory", "missing"):
-        raise CallError(status)
-    types, line, cell, text = (reply.get(field) for field in ("types", "line", "cell", "text"))
-    names = [name if _is_word(name) else "Exception" for name in types] if isinstance(types, list) else []
-    own_cell = not isinstance(target, str) or (isinstance(cell, str) and cell == target)
-    raise CallError(
-        "error",
-        names[:100] or ["Exception"],
-        text[:2000] if isinstance(text, str) else "",
-        line if own_cell and type(line) is int and 0 < line < 10**6 else None,
-    )
-
-
-def _is_word(name: Any) -> bool:
-    """Whether this can be the name of an argument or of an error: it is shown to people."""
-    return isinstance(name, str) and len(name) <= 80 and name.replace("_", "").isalnum()

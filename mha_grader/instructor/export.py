@@ -11,10 +11,10 @@ from typing import Any
 
 from mha_grader.course.folders import Course
 from mha_grader.course.records import ItemRecord, SubmissionRecord
-from mha_grader.grading.runner import clean
 from mha_grader.instructor import roster
 from mha_grader.instructor.entry import Entry
 from mha_grader.instructor.roster import Origin
+from mha_grader.sandbox.text import clean
 from mha_lib import pitfalls
 
 # What spreadsheets take for the start of a formula: those of some languages take the wide signs as well.

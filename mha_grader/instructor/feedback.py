@@ -29,6 +29,7 @@ from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord
 from mha_grader.grading.explain import section_of
 from mha_grader.instructor import gradebook, roster
 from mha_grader.instructor.entry import Entry
+from mha_grader.sandbox.text import without_terminal_codes
 from mha_lib import pitfalls
 
 STATUS = {
@@ -41,7 +42,6 @@ STATUS = {
 }
 SEVERAL = 4  # parts in a row with one verdict are shown together
 UNUSABLE = "Nothing in your hand-in could be graded"
-ANSI = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|[@-Z\\-_])")
 
 
 def plain(text: str) -> str:
@@ -52,7 +52,7 @@ def plain(text: str) -> str:
         else " "
         if unicodedata.category(c) == "Zs"
         else "\N{REPLACEMENT CHARACTER}"
-        for c in ANSI.sub("", text.replace("\r\n", "\n"))
+        for c in without_terminal_codes(text.replace("\r\n", "\n"))
     )
 
 

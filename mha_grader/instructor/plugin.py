@@ -22,7 +22,8 @@ from mha_grader.course import assignment as assignments
 from mha_grader.course.assignment import Assignment, CourseError
 from mha_grader.course.folders import Course
 from mha_grader.course.records import ItemRecord, SubmissionRecord
-from mha_grader.grading import grading, rebuild
+from mha_grader.grading import grade as grading
+from mha_grader.grading import rebuild
 from mha_grader.instructor import feedback, gradebook, nbgrader_internals
 from mha_grader.instructor.nbgrader_internals import submitted_timestamp
 from mha_grader.instructor.timestamps import small_file, timestamp

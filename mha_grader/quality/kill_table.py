@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mha_grader.course.assignment import Assignment, load
-from mha_grader.course.authoring import assignments as all_assignments
+from mha_grader.course.assignment import assignments as all_assignments
 from mha_grader.course.records import Status
-from mha_grader.grading import diagnosis
-from mha_grader.grading.runner import load_parts, run_parts, seed
+from mha_grader.grading import diagnose as diagnosis
+from mha_grader.grading.judge import load_parts, run_parts, seed
 from mha_grader.testing.proxies import Recorder, local
 from mha_lib import pitfalls
 from mha_lib.styles import styles

@@ -25,7 +25,7 @@ from typing import Any
 
 from mha_grader.course import assignment as assignments
 from mha_grader.course.assignment import Assignment
-from mha_grader.course.authoring import assignments as all_assignments
+from mha_grader.course.assignment import assignments as all_assignments
 from mha_grader.quality.kill_table import judge
 
 SECRET = b"mutation"

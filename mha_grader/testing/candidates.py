@@ -51,11 +51,10 @@ class CandidateSandbox:
         self._sandbox: Sandbox | None = None
         self._spec = ""
 
-    def call(self, spec: str, args: Any, kwargs: Any) -> dict[str, Any]:
-        """Call a candidate with what a checker sent; returns what goes back to the checker.
+    def prepare(self, spec: str) -> Sandbox:
+        """Start the sandbox, if it does not run, and define the candidate in it.
 
-        Raises:
-            SandboxTimeout, SandboxMemory, SandboxDied: the call brought the sandbox down.
+        Done before a checker is called, it takes nothing of the time that the checker has.
         """
         if self._sandbox is None or self._sandbox.closed:
             library = {"mha_lib": str(Path(mha_lib.__file__).parent)}
@@ -69,8 +68,16 @@ class CandidateSandbox:
             if reply["status"] != "ok":
                 raise RuntimeError(f"the candidate {spec} is broken: {reply}")
             self._spec = spec
+        return self._sandbox
+
+    def call(self, spec: str, args: Any, kwargs: Any) -> dict[str, Any]:
+        """Call a candidate with what a checker sent; returns what goes back to the checker.
+
+        Raises:
+            SandboxTimeout, SandboxMemory, SandboxDied: the call brought the sandbox down.
+        """
         request = {"method": None, "args": args, "kwargs": kwargs, "keep": None, "after": True}
-        reply = self._sandbox.ask(10.0, op="call", target="candidate", **request)
+        reply = self.prepare(spec).ask(10.0, op="call", target="candidate", **request)
         return {key: reply.get(key) for key in ("status", "value", "after", "types", "text")}
 
     def close(self) -> None:

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from mha_grader.grading.session import read_reply
 from mha_grader.sandbox import wire
 from mha_grader.sandbox.requests import Operations, failure
 from mha_grader.testing.candidates import resolve
-from mha_grader.testing.testing import CallError
+from mha_grader.testing.errors import CallError
+from mha_grader.testing.replies import read_reply
 
 PLAIN = (str, int, float, type(None), wire.Handle, wire.Opaque)
 MAX_KEPT = 2**20  # bytes of one result in the record: far more than a right one, and than known mistakes give
@@ -105,7 +105,7 @@ class Recorder:
         return self.request("get", name)[0]
 
     def request(self, op: str, target: str | wire.Handle, **fields: Any) -> tuple[Any, tuple[str, ...]]:
-        """Carry out one request (see `operations`).
+        """Carry out one request (see `requests`).
 
         Raises:
             CallError: if it gave no result.

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from mha_grader.course.assignment import Assignment, Cell
-from mha_grader.grading.grading import Settings
 from mha_grader.grading.session import Budget
+from mha_grader.grading.settings import Settings
 from mha_grader.sandbox import fork_server
 from mha_grader.sandbox.fork_server import Limits
 

@@ -23,11 +23,11 @@ from pathlib import Path
 
 from examples import handins
 from examples.grade import make_course
-from mha_grader import cli
+from mha_grader import cli, testing
 from mha_grader.course import assignment as assignments
 from mha_grader.course import store
-from mha_grader.grading import grading, rebuild
-from mha_grader.testing import testing
+from mha_grader.grading import grade as grading
+from mha_grader.grading import rebuild
 from tests.mha_grader import small_course
 from tests.mha_grader.grading import test_malformed
 
@@ -59,7 +59,7 @@ import numpy.testing
 from collections.abc import Mapping
 from typing import Any
 
-Mismatch, _describe = AssertionError, repr
+Mismatch, describe = AssertionError, repr
 
 class Watched:
     """A function that remembers which of its arguments it changed."""

@@ -82,7 +82,8 @@ def make(folder: Path, config: str = "") -> Path:
     (folder / "solutions").mkdir(parents=True)
     (folder / "nbgrader_config.py").write_text((ROOT / "nbgrader_config.py").read_text() + config)
     (folder / "solutions" / f"{NAME}.py").write_text(SOURCE)
-    shutil.copyfile(ROOT / "solutions" / "checks.py", folder / "solutions" / "checks.py")
+    for name in ("checks.py", "course.toml"):
+        shutil.copyfile(ROOT / "solutions" / name, folder / "solutions" / name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         authoring.release(folder, NAME)

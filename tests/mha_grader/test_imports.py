@@ -1,4 +1,7 @@
-"""Who imports whom: no circle in the grader, and nothing that pyproject.toml does not declare."""
+"""Which module may import which: rooms have an order, nothing runs in a circle, and no file is too long to read.
+
+Imports inside functions count as well: they can hide a circle, not break it.
+"""
 
 import ast
 import re
@@ -13,49 +16,138 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 OWN = {"mha_lib", "mha_grader", "tests", "benchmarks", "examples", "book"}
+# What the rooms of the grader may import of each other, from the bottom to the top. Beside these all of them but
+# the sandbox, whose files lie where students' code runs, may import `mha_lib`.
+MAY_IMPORT = {
+    "sandbox": set(),
+    "testing": {"sandbox"},
+    "course": {"testing"},
+    "grading": {"course", "testing", "sandbox"},
+    "instructor": {"grading", "course", "sandbox"},
+    "quality": {"grading", "course", "testing"},
+    "cli": {"instructor", "grading", "course", "sandbox"},
+}
+MAX_LINES = 500
+LISTS = (
+    "mha_lib/pitfalls/",
+    "mha_lib/styles/",
+    "solutions/",
+)  # of mistakes, styles and texts: not read in one go
 
 
-def imports(path):
-    """Dotted names that a file imports anywhere, inside its functions too."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            below = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= {name if is_module(name) else node.module for name in below}
+def modules(*tops):
+    """Paths by dotted name."""
+    found = {}
+    for top in tops:
+        for path in (ROOT / top).rglob("*.py"):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found
 
 
-def is_module(name):
-    path = ROOT / name.replace(".", "/")
-    return path.is_dir() or path.with_suffix(".py").is_file()
+def imported(text, known):
+    """Dotted names that a text imports anywhere: of modules if they are `known`, else as they are written."""
+    names = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are written out, so that they can be followed"
+            whole = {f"{node.module}.{alias.name}" for alias in node.names}
+            names |= {name if name in known else node.module for name in whole}
+    return names
 
 
-def circle(graph):
-    """The modules that stand in circles of {module: modules that it imports}, or between two circles."""
-    graph = {module: set(others) & graph.keys() - {module} for module, others in graph.items()}
-    while True:
-        used = set().union(*graph.values())
-        rest = {module: others for module, others in graph.items() if others and module in used}
-        if len(rest) == len(graph):
-            return sorted(graph)
-        graph = {module: others & rest.keys() for module, others in rest.items()}
+MODULES = modules("mha_lib", "mha_grader")
+GRAPH = {name: imported(path.read_text("utf-8"), MODULES) for name, path in MODULES.items()}
 
 
-def module_name(path):
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+def circles(graph):
+    """Sets of modules that can all be reached from each other, the largest possible; none of a single module."""
+
+    def reached(start):
+        seen, todo = set(), [start]
+        while todo:
+            new = (graph[todo.pop()] & graph.keys()) - seen
+            seen |= new
+            todo += new
+        return seen
+
+    reach = {name: reached(name) for name in graph}
+    groups = {
+        frozenset(other for other in names | {name} if name in reach[other]) for name, names in reach.items()
+    }
+    return [set(group) for group in groups if len(group) > 1]
 
 
-def test_a_circle_is_found():
-    assert circle({"a": {"b"}, "b": {"c", "numpy"}, "c": {"b", "d"}, "d": {"d"}}) == ["b", "c"]
-    assert circle({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+def room(name):
+    """`sandbox` for mha_grader.sandbox.wire; None outside of the grader."""
+    top, _, rest = name.partition(".")
+    return rest.partition(".")[0] if top == "mha_grader" and rest else None
 
 
-def test_no_modules_of_the_grader_import_each_other_in_a_circle():
-    graph = {module_name(path): imports(path) for path in (ROOT / "mha_grader").rglob("*.py")}
-    assert len(graph) > 30
-    assert circle(graph) == []
+def test_a_circle_is_found_also_behind_an_import_in_a_function():
+    texts = {
+        "a": "import b",
+        "b": "def f():\n    from c import d\n",
+        "c": "from a import x",
+        "e": "import e\nimport a",
+    }
+    graph = {name: imported(text, texts) for name, text in texts.items()}
+    assert circles(graph) == [{"a", "b", "c"}]
+    assert imported("from a import b, c", {"a", "a.b"}) == {"a", "a.b"}
+
+
+def test_no_module_imports_itself_through_others():
+    assert circles(GRAPH) == []
+
+
+def test_every_room_has_its_place_in_the_order():
+    assert {room(name) for name in MODULES} - {None} == MAY_IMPORT.keys()
+    order = list(MAY_IMPORT)
+    assert all(
+        order.index(other) < order.index(name) for name, others in MAY_IMPORT.items() for other in others
+    )
+
+
+@pytest.mark.parametrize("name", MAY_IMPORT)
+def test_a_room_imports_only_rooms_below_it(name):
+    wrong = {
+        module: sorted(other for other in GRAPH[module] if room(other) not in {None, name, *MAY_IMPORT[name]})
+        for module in GRAPH
+        if room(module) == name
+    }
+    assert {module: others for module, others in wrong.items() if others} == {}
+
+
+def test_the_sandbox_imports_nothing_of_the_project_from_outside():
+    names = {other for module, others in GRAPH.items() if room(module) == "sandbox" for other in others}
+    assert {name for name in names if name.partition(".")[0] == "mha_lib"} == set()
+
+
+def test_the_library_imports_nothing_of_the_project():
+    tops = {
+        other.partition(".")[0] for name, others in GRAPH.items() if room(name) is None for other in others
+    }
+    assert tops & {"mha_grader", "tests", "benchmarks", "examples", "solutions"} == set()
+
+
+@pytest.mark.parametrize("top", ["tests", "benchmarks"])
+def test_nothing_imports_the_tests_or_the_benchmarks(top):
+    outside = modules(*{"mha_lib", "mha_grader", "examples", "solutions", "book", "benchmarks"} - {top})
+    wrong = [
+        name
+        for name, path in outside.items()
+        if any(other.partition(".")[0] == top for other in imported(path.read_text("utf-8"), ()))
+    ]
+    assert wrong == []
+
+
+def test_no_file_is_too_long_to_read():
+    found = modules("mha_lib", "mha_grader", "tests", "examples", "benchmarks").values()
+    lengths = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8").count("\n") for path in found}
+    long = {path for path, lines in lengths.items() if lines > MAX_LINES and not path.startswith(LISTS)}
+    assert long == set()
 
 
 def declared(*extras):
@@ -115,7 +207,10 @@ def test_what_is_imported_is_declared(folder, extras):
         beside = {file.stem for file in path.parent.glob("*.py")}
         beside |= {file.stem for file in ROOT.glob(f"exercises/{path.stem}/*.py")}
         for name in (
-            {name.partition(".")[0] for name in imports(path)} - OWN - beside - sys.stdlib_module_names
+            {name.partition(".")[0] for name in imported(path.read_text("utf-8"), MODULES)}
+            - OWN
+            - beside
+            - sys.stdlib_module_names
         ):
             if not known & set(map(canonicalize_name, packages.get(name, ()))):
                 missing.setdefault(name, str(path.relative_to(ROOT)))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from mha_grader.testing import testing
+from mha_grader import testing
 from mha_grader.testing.proxies import Recorder, local
 
 SPEC = importlib.util.spec_from_file_location("checks", Path(__file__).parents[2] / "solutions" / "checks.py")

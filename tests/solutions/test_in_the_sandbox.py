@@ -4,7 +4,7 @@ import nbformat
 import pytest
 
 from mha_grader.course.assignment import load
-from mha_grader.grading.grading import Settings, grade_submission
+from mha_grader.grading.grade import Settings, grade_submission
 
 
 def hand_in(assignment, sources):

@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from mha_grader.grading.explain import Example, difference, explain, first_difference, section_of
-from mha_grader.grading.runner import Verdict
+from mha_grader.grading.judge import Verdict
 from mha_grader.sandbox.wire import Opaque
+from mha_grader.testing.parts import Part
 from mha_grader.testing.proxies import Recorder, local
-from mha_grader.testing.testing import Part
 
 
 def tried(expression, function, reference):
@@ -84,7 +84,7 @@ def test_a_module_is_tried_with_numbers_that_are_the_same_for_everyone():
         (np.ones(3), np.ones(3, bool), "expected dtype bool, got dtype float64"),
         (None, np.ones(3), "is a return missing"),
         (Opaque("generator"), np.ones(3), "generator"),
-        ((np.ones(2),), (np.ones(2), np.ones(2)), "expected 2 values, got 1 values"),
+        ((np.ones(2),), (np.ones(2), np.ones(2)), "expected 2 values, got a tuple of 1"),
         ((np.ones(2), np.zeros(2)), (np.ones(2), np.ones(2)), "at index [0] of value 1 of the result"),
         (np.array(np.nan), np.array(1.0), "expected 1, got nan"),
         (3, 4, "expected 4, got 3"),
@@ -102,7 +102,7 @@ def test_the_same_has_no_difference(value):
 
 
 def test_of_a_known_mistake_the_place_in_the_book_is_told():
-    part = Part("scale", 2.0, (), None, "The scores are divided.", lambda rng: None)
+    part = Part("scale", 2.0, (), "The scores are divided.", None, lambda rng: None)
     message = explain(Verdict(part, "fail", "Not shown."), "no-scale", None).message
     assert message.startswith("No division by √d_k (no-scale). ")
     assert message.endswith(" The book runs it: Pitfalls: scale, pitfalls_scale.html#no-scale.")

@@ -8,7 +8,7 @@ from nbgrader.api import Gradebook
 
 from mha_grader import cli
 from mha_grader.course import authoring, store
-from mha_grader.grading import grading
+from mha_grader.grading import grade
 from tests.mha_grader.killing import check, grade_under_fire, make_class, stamps
 from tests.mha_grader.small_course import NAME, SOURCE, hand_in, make
 
@@ -99,7 +99,7 @@ def test_a_hand_in_that_cannot_be_graded_stops_no_other(tmp_path, capsys, monkey
     course = make(tmp_path / "course")
     hand_in(course, "ann")
     hand_in(course, "bob")
-    real = grading.grade_submission
+    real = grade.grade_submission
 
     def sometimes(assignment, settings, data, old=None):
         sometimes.calls += 1
@@ -108,7 +108,7 @@ def test_a_hand_in_that_cannot_be_graded_stops_no_other(tmp_path, capsys, monkey
         return real(assignment, settings, data, old)
 
     sometimes.calls = 0
-    monkeypatch.setattr(grading, "grade_submission", sometimes)
+    monkeypatch.setattr(grade, "grade_submission", sometimes)
     assert run(course, "grade", NAME) == 3
     assert "ann could not be graded: no space left on the device" in capsys.readouterr().err
     assert set(store.load_all(course / "grades" / NAME)) == {"bob"}

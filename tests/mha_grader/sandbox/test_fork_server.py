@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from mha_grader.grading import grading
+from mha_grader.grading import grade as grading
 from mha_grader.sandbox import fork_server, syscalls
 from mha_grader.sandbox.fork_server import KEPT, Layout, SandboxUnavailable, ServerGone
 from mha_grader.sandbox.sandbox import Sandbox, process_number

@@ -67,7 +67,7 @@ def test_the_network_cannot_be_reached(box):
         COURSE / "submitted",
         COURSE / "solutions",
         COURSE / ".course_secret",
-        COURSE / "mha_grader" / "runner.py",
+        COURSE / "mha_grader" / "grading" / "judge.py",
         COURSE / "mha_lib",
         Path.home() / ".bashrc",
         Path("/etc/passwd"),

@@ -5,8 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mha_grader.grading import runner
-from mha_grader.grading.runner import load_parts, run_parts
+from mha_grader.grading.judge import NOT_WRITTEN, load_parts, run_parts
 from mha_grader.grading.session import Session
 from mha_grader.testing import candidates
 from mha_grader.testing.proxies import Recorder, local
@@ -109,7 +108,7 @@ def test_what_a_checker_raises_on_right_code_is_told(judge):
 
 def test_a_checker_that_is_not_written_is_told_so(judge):
     found = judge("def check(candidate):\n    raise NotImplementedError()")
-    assert found["accepts what is right"].reason == runner.NOT_WRITTEN
+    assert found["accepts what is right"].reason == NOT_WRITTEN
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from mha_grader.grading.session import Session
-from mha_grader.testing.proxies import Recorder, TestedClass, TestedFunction, local
-from mha_grader.testing.testing import (
+from mha_grader.testing import (
     CallError,
     Mismatch,
     attribute_of,
@@ -17,6 +16,7 @@ from mha_grader.testing.testing import (
     load_parameters,
     parameters_of,
 )
+from mha_grader.testing.proxies import Recorder, TestedClass, TestedFunction, local
 
 SOURCE = """
 import torch

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from mha_grader import testing
 from mha_grader.sandbox.wire import Opaque
-from mha_grader.testing import testing
-from mha_grader.testing.proxies import Recorder, local
-from mha_grader.testing.testing import (
+from mha_grader.testing import (
     Mismatch,
     decided_layer,
     decided_qkv,
@@ -41,6 +40,7 @@ from mha_grader.testing.testing import (
     undecided_qkv,
     wide_qkv,
 )
+from mha_grader.testing.proxies import Recorder, local
 from mha_lib.attention import attention
 from mha_lib.multi_head import multi_head_attention
 from mha_lib.pruning import pruned_attention

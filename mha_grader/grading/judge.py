@@ -1,4 +1,7 @@
-"""Runs the hidden test of one item, part by part, and gives each part a verdict."""
+"""Judge an item: its hidden test is run part by part, and each part gets a verdict.
+
+The hidden tests, the reference and the comparison run here, and no student code does.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,15 @@ from typing import Any
 
 import numpy as np
 
+from mha_grader import testing
+from mha_grader.course.assignment import Assignment
 from mha_grader.course.records import Status
-from mha_grader.grading.session import OutOfBudget
+from mha_grader.grading.session import OutOfBudget, Session
 from mha_grader.sandbox.fork_server import SandboxUnavailable
-from mha_grader.testing import testing
+from mha_grader.sandbox.text import clean
+from mha_grader.testing.errors import CallError, Mismatch
+from mha_grader.testing.parts import Part, check_parts
 from mha_grader.testing.proxies import Recorder, Step
-from mha_grader.testing.testing import CallError, Mismatch, Part
 
 # Errors whose texts speak of names and types of the code, not of the numbers that it was given.
 ABOUT_CODE = frozenset(
@@ -34,6 +40,71 @@ class Verdict:
     status: Status
     reason: str = ""  # safe for students
     steps: tuple[Step, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What came of an item."""
+
+    item: str
+    verdicts: tuple[Verdict, ...]  # of all parts, with all steps, also of those that passed
+    tested: Any = None  # what the item's name stood for in its test; None if there was nothing to test
+
+    @property
+    def passed(self) -> bool:
+        """Whether every part did."""
+        return all(verdict.status == "pass" for verdict in self.verdicts)
+
+
+def judge(
+    session: Session, assignment: Assignment, item: str, failure: CallError | None, secret: bytes
+) -> Judged:
+    """Run an item's hidden test on what the session has executed.
+
+    Args:
+        session: where the cells ran, up to the test cell.
+        assignment: the assignment.
+        item: the item's name.
+        failure: why the item's own cell failed, if it did.
+        secret: the course's.
+    """
+    session.log.append(f"{item}: tested")
+    session.start_item()
+    recorder = Recorder(session.perform)
+    tested, failure = _bind(recorder, item, getattr(assignment.reference, item), failure)
+    parts = load_parts(assignment.cell("test", item).hidden, {item: tested}, assignment.reference)
+    if failure is not None:
+        return Judged(item, _all_failed(parts, failure))
+    version = f"{assignment.name} {assignment.version}"
+    verdicts = run_parts(parts, recorder, lambda part: seed(secret, version, item, part.name))
+    return Judged(item, tuple(verdicts), tested)
+
+
+def _bind(
+    recorder: Recorder, item: str, reference: Any, failure: CallError | None
+) -> tuple[Any, CallError | None]:
+    """What the name stands for. A cell that raised may have defined it before: then it is tested."""
+    if failure is not None and failure.kind != "error":
+        return None, failure
+    try:
+        recorder.request("get", item)  # whether it is there at all
+        return recorder.bind(item, reference), None
+    except CallError as error:
+        return None, failure or error
+    except OutOfBudget:
+        return None, CallError("timeout")
+
+
+def _all_failed(parts: Sequence[Part], failure: CallError) -> tuple[Verdict, ...]:
+    """The cell itself gave nothing to test: parts that rest on others are not run, the others say why."""
+    status, reason = describe_error(failure, show_text=True)
+    return tuple(
+        _not_run(part, part.needs[0]) if part.needs else Verdict(part, status, reason) for part in parts
+    )
+
+
+def _not_run(part: Part, need: str, steps: Sequence[Step] = ()) -> Verdict:
+    return Verdict(part, "not-run", f"not run, since it rests on the part “{need}”", tuple(steps))
 
 
 def load_parts(source: str, tested: Mapping[str, Any], reference: types.SimpleNamespace) -> list[Part]:
@@ -58,14 +129,7 @@ def load_parts(source: str, tested: Mapping[str, Any], reference: types.SimpleNa
     exec(compile(source, "<hidden test>", "exec"), namespace)
     values = [value if isinstance(value, list) else [value] for value in namespace.values()]
     parts = [part for value in values for part in value if isinstance(part, Part)]
-    if not parts:
-        raise ValueError("the hidden test defines no part")
-    seen: set[str] = set()
-    for each in parts:
-        missing = set(each.needs) - seen
-        if missing:
-            raise ValueError(f"part {each.name!r} needs {sorted(missing)}, which is not a part before it")
-        seen.add(each.name)
+    check_parts(parts)
     return parts
 
 
@@ -99,8 +163,9 @@ def run_parts(
             status, reason = _run(part, generator(part))
             safe = safe and status not in ("timeout", "memory")
         if unmet:
-            status, reason = "not-run", f"not run, since it rests on the part “{unmet[0]}”"
-        elif status == "pass":
+            verdicts.append(_not_run(part, unmet[0], recorder.steps))
+            continue
+        if status == "pass":
             passed.add(part.name)
         verdicts.append(Verdict(part, status, reason, tuple(recorder.steps)))
     return verdicts
@@ -147,10 +212,3 @@ def describe_error(error: CallError, show_text: bool = False) -> tuple[Status, s
 def _about_code(error: CallError) -> str:
     """The error's text without its numbers, if it speaks of code; else nothing."""
     return clean(re.sub(r"\d+", "#", error.text), 120) if error.type_names[0] in ABOUT_CODE else ""
-
-
-def clean(text: str, length: int = 300) -> str:
-    """Text of a student's process, made harmless for terminals and short."""
-    text = re.sub(r"\x1b\[[0-9;?]*[ -/]*[@-~]", "", text)  # terminal codes, whole
-    text = "".join(c if c.isprintable() or c == " " else " " for c in text)
-    return text if len(text) <= length else text[: length - 1] + "…"

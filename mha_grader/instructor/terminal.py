@@ -21,10 +21,10 @@ from rich.table import Table
 from rich.text import Text
 
 from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord
-from mha_grader.grading.runner import clean
 from mha_grader.instructor import export, feedback
 from mha_grader.instructor.collect import Collected
 from mha_grader.instructor.entry import Entry
+from mha_grader.sandbox.text import clean
 from mha_lib import pitfalls
 
 SHOWN = 20  # names in one line

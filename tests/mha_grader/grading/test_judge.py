@@ -5,10 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mha_grader.grading.runner import clean, load_parts, run_parts, seed
+from mha_grader.grading.judge import load_parts, run_parts, seed
 from mha_grader.sandbox.fork_server import SandboxUnavailable
+from mha_grader.sandbox.text import clean
+from mha_grader.testing.errors import CallError
 from mha_grader.testing.proxies import Recorder, local
-from mha_grader.testing.testing import CallError
 
 REFERENCE = SimpleNamespace(f=lambda x: x + 1)
 

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from mha_grader.grading import diagnosis
-from mha_grader.grading.diagnosis import same_value
-from mha_grader.grading.runner import Verdict
+from mha_grader.grading.diagnose import recognise as recognise_mistakes
+from mha_grader.grading.diagnose import same_value
+from mha_grader.grading.judge import Verdict
 from mha_grader.sandbox.wire import Opaque
+from mha_grader.testing.errors import CallError
+from mha_grader.testing.parts import Part
 from mha_grader.testing.proxies import Step
-from mha_grader.testing.testing import CallError, Part
 
 VARIANTS = {
     "adds-two": lambda x: x + 2,
@@ -25,11 +26,11 @@ except IndexError as raised:
 
 
 def recognise(item, verdicts, variants, reference=lambda x: -7 * x):
-    return diagnosis.recognise(item, verdicts, variants, reference)
+    return recognise_mistakes(item, verdicts, variants, reference)
 
 
 def verdict(name, status, *steps):
-    return Verdict(Part(name, 1.0, (), None, "proves", lambda rng: None), status, "", steps)
+    return Verdict(Part(name, 1.0, (), "proves", None, lambda rng: None), status, "", steps)
 
 
 def call(x, result=None, **fields):

@@ -7,7 +7,7 @@ import pytest
 
 from mha_grader.course.assignment import Cell, CourseError
 from mha_grader.course.records import from_json, to_json
-from mha_grader.grading import grading
+from mha_grader.grading.grade import grade_item, grade_submission
 from tests.mha_grader.conftest import QUADRUPLE_TESTS
 
 DOUBLE = "def double(x):\n    if isinstance(x, str):\n        raise TypeError(x)\n    return 2 * x\n"
@@ -33,7 +33,7 @@ RIGHT = {"double": DOUBLE, "quadruple": QUADRUPLE, "answers": ANSWERS}
 
 
 def grade(toy, settings, extra=(), **sources):
-    return grading.grade_submission(toy, settings, hand_in(toy, extra, **(RIGHT | sources)))
+    return grade_submission(toy, settings, hand_in(toy, extra, **(RIGHT | sources)))
 
 
 def scores(record):
@@ -53,7 +53,7 @@ def test_a_right_hand_in_gets_everything_twice_the_same(toy, settings):
 
 
 def test_what_was_released_gets_nothing(toy, settings):
-    record = grading.grade_submission(toy, settings, hand_in(toy))
+    record = grade_submission(toy, settings, hand_in(toy))
     assert record.score == 0
     assert "not written yet" in part(record, "double", "values").message
     assert part(record, "double", "unchanged").status == "not-run"
@@ -224,10 +224,10 @@ def test_right_code_cannot_be_carried_out(toy, settings, way):
 def test_an_item_is_graded_anew_when_new_tests_find_an_earlier_one_wrong(toy, settings):
     double = DOUBLE.replace("2 * x", "x if np.shape(x) == (2, 5) else 2 * x")
     data = hand_in(toy, **(RIGHT | {"double": double}))
-    before = grading.grade_submission(toy, settings, data)
+    before = grade_submission(toy, settings, data)
     assert scores(before) == {"double": 4, "quadruple": 0, "answers": 1}
     cells = tuple(replace(cell, source=cell.source.replace("(3, 4)", "(2, 5)")) for cell in toy.cells)
-    after = grading.grade_submission(replace(toy, cells=cells, version="2"), settings, data, before)
+    after = grade_submission(replace(toy, cells=cells, version="2"), settings, data, before)
     assert scores(after) == {"double": 0, "quadruple": 1.5, "answers": 1}
     assert "answers: tested" not in after.log  # its verdict was kept
 
@@ -341,7 +341,7 @@ def test_text_of_a_student_reaches_no_terminal(toy, settings):
 
 
 def test_no_cells_is_a_record_with_nothing_run(toy, settings):
-    record = grading.grade_submission(toy, settings, b"not a notebook")
+    record = grade_submission(toy, settings, b"not a notebook")
     assert (record.status, record.score, record.max_score) == ("not-json", 0, 6.5)
     assert {p.status for item in record.items for p in item.parts} == {"not-run"}
 
@@ -351,23 +351,24 @@ def test_no_cells_is_a_record_with_nothing_run(toy, settings):
 
 def test_one_item_is_graded_with_the_given_names_and_what_it_brings(toy, settings):
     source = "def twice(x): return half(4 * x)\ndef quadruple(x): return np.multiply(2, twice(x))"
-    record = grading.grade_item(toy, settings, "quadruple", source)
+    record = grade_item(toy, settings, "quadruple", source)
     assert (record.score, record.status) == (1.5, "pass")
 
 
 def test_other_items_are_not_there(toy, settings):
-    record = grading.grade_item(toy, settings, "quadruple", QUADRUPLE)
+    record = grade_item(toy, settings, "quadruple", QUADRUPLE)
     assert (record.score, record.status) == (0, "error")
 
 
 def test_an_unknown_item_is_named_with_those_that_there_are(toy, settings):
     with pytest.raises(CourseError, match="double, quadruple, answers"):
-        grading.grade_item(toy, settings, "triple", "")
+        grade_item(toy, settings, "triple", "")
 
 
 def test_library_code_in_a_cell_that_was_added_is_shown_where_an_item_uses_it(toy, settings):
     helper = "def helper(Q, K, V):\n    return F.scaled_dot_product_attention(Q, K, V)"
-    record = grade(toy, settings, [("imports", helper)], quadruple=QUADRUPLE + "    helper(x, x, x)\n")
+    course = replace(toy, library=("scaled_dot_product_attention",))
+    record = grade(course, settings, [("imports", helper)], quadruple=QUADRUPLE + "    helper(x, x, x)\n")
     flags = {item.item: item.flags for item in record.items}
     assert (flags["double"], len(flags["quadruple"])) == ((), 1)
     assert flags["quadruple"][0].startswith(

@@ -1,4 +1,4 @@
-"""Why an answer is wrong: which known mistake gives exactly these results on these inputs.
+"""Diagnose why an answer is wrong: which known mistake gives exactly these results on these inputs.
 
 A failed part's steps are replayed on every wrong variant in the bank. A variant is recognised if it gives
 what the student's code gave in each step of the part: the same numbers, the same error, the same arguments
@@ -12,22 +12,35 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mha_grader.grading.runner import Verdict
+from mha_grader.course.assignment import Assignment
+from mha_grader.grading.judge import Judged, Verdict
 from mha_grader.sandbox.wire import Opaque
+from mha_grader.testing.errors import CallError
 from mha_grader.testing.proxies import Perform, Step, local
-from mha_grader.testing.testing import CallError, as_array, is_tensor
+from mha_grader.testing.values import as_array, is_tensor
+from mha_lib import pitfalls
 
 RELATIVE, ABSOLUTE = 1e-4, 1e-6  # float32 inside an answer is no other mistake
 
 
+def diagnose(assignment: Assignment, judged: Judged) -> dict[str, str]:
+    """Slugs of the known mistakes that an item was recognised to have, by the name of the failed part."""
+    known = pitfalls.variants(assignment.name, judged.item)
+    return recognise(judged.item, judged.verdicts, known, getattr(assignment.reference, judged.item))
+
+
 def recognise(
-    item: str, verdicts: Sequence[Verdict], variants: Mapping[str, Any], reference: Any
+    item: str,
+    verdicts: Sequence[Verdict],
+    variants: Mapping[str, Any],
+    reference: Any,
+    local: Callable[..., Perform] = local,
 ) -> dict[str, str]:
     """Slugs of the recognised mistakes by the name of the failed part.
 
@@ -36,6 +49,7 @@ def recognise(
         verdicts: of the item's parts, with their steps.
         variants: wrong functions or classes of this item by slug.
         reference: the right one.
+        local: makes what carries requests out on one of these; another one may remember what it has done.
     """
     judged = [verdict for verdict in verdicts if verdict.steps]
     failed = {part for part, verdict in enumerate(judged) if verdict.status not in ("pass", "not-run")}
@@ -45,9 +59,12 @@ def recognise(
         return replay(local(**{item: reference}), judged[part].steps)
 
     @functools.cache
+    def wrong(part: int, slug: str) -> list[Step]:
+        return replay(local(**{item: variants[slug]}), judged[part].steps)
+
+    @functools.cache
     def likeness(part: int, slug: str, kinds: bool) -> Likeness | None:
-        steps = judged[part].steps
-        return compare(replay(local(**{item: variants[slug]}), steps), steps, right(part), kinds)
+        return compare(wrong(part, slug), judged[part].steps, right(part), kinds)
 
     def agreement(slug: str, kinds: bool) -> tuple[int, int, int]:
         degrees = {part: likeness(part, slug, kinds) for part in range(len(judged))}

@@ -1,0 +1,153 @@
+"""Making the instructor's notebook from a text source."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from mha_grader.course.assignment import HIDDEN_BEGIN, HIDDEN_END
+from mha_grader.course.sources import (
+    SourceError,
+    borrowed_tests,
+    given_source,
+    read_parts,
+    read_source,
+    rest_on,
+    solution_source,
+    split_test,
+)
+
+ROLES = ("given", "show", "solution", "test", "author")
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+GO_ON = "raises-exception"  # a cell with this tag may fail, and "run all" goes on to the next item
+
+
+def instructor_notebook(path: Path) -> Any:
+    """The instructor's notebook of a text source: no outputs, the same at every call.
+
+    Raises:
+        SourceError: if the source is not right.
+    """
+    source = read_source(path)
+    stamp = source.metadata["mha"]
+    cells = []
+    for number, cell in enumerate(source.cells, start=1):
+        try:
+            made = _make_cell(cell, path.parent)
+        except SourceError as error:
+            label = " ".join(str(value) for value in cell.metadata.values())
+            raise SourceError(f"{path.name}, cell {number} ({label}): {error}") from None
+        cells += [made] if made else []
+    try:
+        _check_order(cells)
+        _fill_in_points(cells)
+    except SourceError as error:
+        raise SourceError(f"{path.name}: {error}") from None
+    content = [[cell.id, cell.cell_type, cell.source] for cell in cells]
+    digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]
+    cells[0].source += f"\n\n*Assignment `{path.stem}`, version {stamp['version']} ({digest}).*"
+    metadata = {
+        "kernelspec": KERNEL,
+        "language_info": {"name": "python"},
+        "mha": {"assignment": path.stem, "version": stamp["version"], "digest": digest},
+    }
+    return nbformat.v4.new_notebook(cells=cells, metadata=metadata)
+
+
+def _make_cell(cell: Any, sources: Path) -> Any:
+    """The notebook's cell for a cell of the source, or None if it is for the author alone."""
+    role, item = cell.metadata.get("role"), cell.metadata.get("item")
+    if cell.cell_type == "code" and role not in ROLES:
+        raise SourceError(f"role is {role!r}, but it should be one of {', '.join(ROLES)}")
+    if role == "author":
+        return None
+    grade_id = {"solution": item, "test": f"test_{item}" if item else None}.get(role, cell.metadata.get("id"))
+    if not re.fullmatch(r"[A-Za-z]\w*", grade_id or ""):
+        wanted = "item" if role in ("solution", "test") else "id"
+        raise SourceError(f'it needs {wanted}="…": letters, digits and underscores')
+    points, text, tags = None, cell.source, []
+    if role == "solution":
+        text = solution_source(text, item)
+    elif role == "test":
+        if "borrow" in cell.metadata:
+            visible, own = split_test(text)
+            (ground, *_), options = read_parts(own), _borrow_options(cell.metadata)
+            hidden = f"{own}\n\n\n{rest_on(borrowed_tests(sources, item, **options), ground.name)}"
+        else:
+            visible, hidden = split_test(text)
+        points, tags = sum(part.points for part in read_parts(hidden)), [GO_ON]
+        text = "\n".join([visible, HIDDEN_BEGIN, hidden, HIDDEN_END])
+    elif role is not None:
+        text = given_source(text) if role == "given" else text
+        tags = [role, GO_ON] if role == "show" else [role]
+    nbgrader: dict[str, Any] = {
+        "schema_version": 3,
+        "grade_id": grade_id,
+        "grade": role == "test",
+        "solution": role == "solution",
+        "locked": role != "solution",
+        "task": False,
+    }
+    if points is not None:
+        nbgrader["points"] = points
+    metadata: dict[str, Any] = {"nbgrader": nbgrader, **({"tags": tags} if tags else {})}
+    if role == "solution" and (libraries := _library_options(cell.metadata)):
+        metadata["mha"] = libraries
+    make = nbformat.v4.new_markdown_cell if cell.cell_type == "markdown" else nbformat.v4.new_code_cell
+    return make(text.strip("\n"), id=grade_id, metadata=metadata)
+
+
+def _library_options(metadata: Any) -> dict[str, list[str]]:
+    """The names that a solution cell asks for or may use, which its head gives with spaces between them."""
+    return {key: str(metadata[key]).split() for key in ("asks_for", "may_use") if key in metadata}
+
+
+def _borrow_options(metadata: Any) -> dict[str, Any]:
+    borrow, share = str(metadata["borrow"]), metadata.get("share", 1.0)
+    if not re.fullmatch(r"\w+\.\w+", borrow) or not isinstance(share, int | float) or share <= 0:
+        raise SourceError('it should say borrow="assignment.item" and share=, a positive number')
+    return {"borrow": borrow, "share": float(share)}
+
+
+def _check_order(cells: list[Any]) -> None:
+    """The notebook starts with text, has no id twice, and every item is written first and tested later."""
+    if not cells or cells[0].cell_type != "markdown":
+        raise SourceError("the first cell should be text")
+    ids = [cell.id for cell in cells]
+    for grade_id in ids:
+        if ids.count(grade_id) > 1:
+            raise SourceError(f"two cells have the id {grade_id!r}")
+    items = [cell.id for cell in cells if cell.metadata.nbgrader.solution]
+    tests = [cell.id.removeprefix("test_") for cell in cells if cell.metadata.nbgrader.grade]
+    for item in items:
+        if item not in tests:
+            raise SourceError(f"item {item!r} has no test")
+    for item in tests:
+        if item not in items:
+            raise SourceError(f"the test of {item!r} has no solution cell")
+        if ids.index(item) > ids.index(f"test_{item}"):
+            raise SourceError(f"the test of {item!r} stands before its solution cell")
+
+
+def _fill_in_points(cells: list[Any]) -> None:
+    """Replace {points ITEM} and {points} in text by what the item and all items are worth."""
+    points = {
+        cell.id.removeprefix("test_"): cell.metadata.nbgrader.points
+        for cell in cells
+        if cell.metadata.nbgrader.grade
+    }
+    points[""] = sum(points.values())
+
+    def number(match: re.Match[str]) -> str:
+        if match[1] not in points:
+            raise SourceError(f"{match[0]} stands in the text, but there is no item {match[1]!r}")
+        return f"{points[match[1]]:g}"
+
+    for cell in cells:
+        if cell.cell_type == "markdown":
+            cell.source = re.sub(r"\{points ?(\w*)\}", number, cell.source)

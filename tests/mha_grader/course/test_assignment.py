@@ -1,0 +1,43 @@
+"""What the grader reads of an assignment, and how the course's own files can be wrong."""
+
+import pytest
+
+from mha_grader.course.assignment import CourseError, assignments, load
+from mha_grader.course.authoring import release
+from tests.mha_grader.course.demo_course import DEMO
+
+
+def test_every_source_but_the_helpers_is_an_assignment(course):
+    assert assignments(course) == ["demo"]
+
+
+ASKS = DEMO.replace(
+    'role="solution" item="softmax"', 'role="solution" item="softmax" asks_for="fast_softmax"'
+)
+ALLOWS = ASKS.replace('role="solution" item="answers"', 'role="solution" item="answers" may_use="one two"')
+
+
+def test_what_an_item_asks_for_and_may_use_is_known_to_the_grader_and_to_no_student(course):
+    (course / "solutions" / "demo.py").write_text(DEMO)
+    before = (release(course, "demo") / "demo.ipynb").read_bytes()
+    (course / "solutions" / "demo.py").write_text(ALLOWS)
+    assert (release(course, "demo") / "demo.ipynb").read_bytes() == before
+    assignment = load(course, "demo")
+    softmax, answers = (assignment.cell("solution", item) for item in ("softmax", "answers"))
+    assert (softmax.asks_for, softmax.may_use) == (("fast_softmax",), ())
+    assert (answers.asks_for, answers.may_use) == ((), ("one", "two"))
+
+
+def test_a_course_may_say_what_a_library_has_of_what_students_build(course):
+    release(course, "demo")
+    assert load(course, "demo").library == ()
+    (course / "solutions" / "course.toml").write_text(r"library = ['fast_\w+', 'softmax']")
+    assert load(course, "demo").library == (r"fast_\w+", "softmax")
+
+
+@pytest.mark.parametrize("text", ["library = 3", "libraries = []", "library = ['(']", "library ="])
+def test_a_course_file_that_cannot_be_read_is_named(course, text):
+    release(course, "demo")
+    (course / "solutions" / "course.toml").write_text(text)
+    with pytest.raises(CourseError, match=r"course\.toml should hold library"):
+        load(course, "demo")
