@@ -55,7 +55,7 @@ SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 ETC = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/fonts", "/etc/localtime")
 START = 120.0  # seconds that a fork server may take to import everything, on a busy machine
 KEPT = 3  # fork servers that one thread keeps: for the assignment, for candidates, and for what it did before
-TRIES = 3  # to connect to a server that may be about to end, its last grader being gone
+TRIES = 3  # to connect to a server that is there until it is ready
 NOT_STARTED = (
     "the sandbox did not start ({why}): {words}\n"
     "Grading needs Linux with bubblewrap and leave to make namespaces. In a container run it "
@@ -330,26 +330,25 @@ class ForkServer:
         self._open = contextlib.ExitStack()
         weakref.finalize(self, self._open.close)
         for _ in range(TRIES):
-            started = self._connect(layout, line)
+            self._connect(layout, line)
             try:
                 self.process = self._receive(b"ready")  # a descriptor of the server (a pidfd)
             except OSError as error:
-                if started:
-                    raise self.failed(str(error)) from None
-                self.stop()  # it was about to end
+                failure = self.failed(str(error))
+                if isinstance(error, TimeoutError) or not isinstance(failure, ServerGone):
+                    raise failure from None
             else:
                 self._open.callback(os.close, self.process)
                 return
-        raise SandboxUnavailable(NOT_STARTED.format(why="it ended", words=f"{TRIES} times"))
+        raise failure
 
-    def _connect(self, layout: Layout, line: list[str]) -> bool:
-        """Connect; returns whether a server was started for it."""
+    def _connect(self, layout: Layout, line: list[str]) -> None:
+        """Connect to the server, which is started if there is none."""
         with (self._path.parent / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            found = _dial(self._path)
-            self.control = self._open.enter_context(found or _start(self._path, layout, line))
+            control = _dial(self._path) or _start(self._path, layout, line)
+            self.control = self._open.enter_context(control)
             self._log = self._open.enter_context(self._path.with_suffix(".log").open("rb"))
-        return found is None
 
     def fork(self, channel: socket.socket, limits: Limits) -> int:
         """Have it fork a process that answers on `channel`; returns a descriptor of that process (a pidfd).
@@ -370,12 +369,17 @@ class ForkServer:
         return descriptor
 
     def failed(self, why: str) -> SandboxUnavailable:
-        """Give it up, so that the next one is a new one; the error that says what it said, and what to do."""
+        """Give it up, so that the next one is a new one; the error that says what it said, and what to do.
+
+        A server that cannot do its work says why. One that says nothing was ended from outside, or had no grader
+        left.
+        """
         self._path.unlink(missing_ok=True)
         self._log.seek(0)
         words = self._log.read()[-4000:].decode(errors="replace").strip()
         self.stop()
-        return SandboxUnavailable(NOT_STARTED.format(why=why, words=words or "it gave no reason"))
+        kind = SandboxUnavailable if words else ServerGone
+        return kind(NOT_STARTED.format(why=why, words=words or "it gave no reason"))
 
     def _receive(self, word: bytes) -> int:
         """The descriptor that comes with a word of the server."""

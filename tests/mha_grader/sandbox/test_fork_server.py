@@ -278,6 +278,20 @@ def test_all_graders_share_one_server_and_one_that_is_killed_ends_its_own_sandbo
 
 
 @pytest.mark.usefixtures("no_fork_server")
+def test_a_server_that_is_killed_before_it_is_ready_is_started_again(monkeypatch):
+    real, started = fork_server._start, []
+
+    def start(path, layout, line):
+        started.append(line)
+        return real(path, layout, ["/bin/false"] if len(started) == 1 else line)  # it ends without a word
+
+    monkeypatch.setattr(fork_server, "_start", start)
+    with Sandbox() as box:
+        assert value(box, "1") == 1
+    assert len(started) == 2
+
+
+@pytest.mark.usefixtures("no_fork_server")
 def test_graders_that_start_together_start_one_server():
     found = []
 
