@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,11 @@ RELATIVE, ABSOLUTE = 1e-4, 1e-6  # float32 inside an answer is no other mistake
 
 
 def recognise(
-    item: str, verdicts: Sequence[Verdict], variants: Mapping[str, Any], reference: Any
+    item: str,
+    verdicts: Sequence[Verdict],
+    variants: Mapping[str, Any],
+    reference: Any,
+    local: Callable[..., Perform] = local,
 ) -> dict[str, str]:
     """Slugs of the recognised mistakes by the name of the failed part.
 
@@ -36,6 +40,7 @@ def recognise(
         verdicts: of the item's parts, with their steps.
         variants: wrong functions or classes of this item by slug.
         reference: the right one.
+        local: makes what carries requests out on one of these; another one may remember what it has done.
     """
     judged = [verdict for verdict in verdicts if verdict.steps]
     failed = {part for part, verdict in enumerate(judged) if verdict.status not in ("pass", "not-run")}

@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +17,9 @@ from mha_grader.course.authoring import assignments as all_assignments
 from mha_grader.course.records import Status
 from mha_grader.grading import diagnosis
 from mha_grader.grading.runner import load_parts, run_parts, seed
-from mha_grader.testing.proxies import Recorder, local
+from mha_grader.sandbox import wire
+from mha_grader.testing.proxies import Perform, Recorder, local
+from mha_grader.testing.testing import CallError
 from mha_lib import pitfalls
 from mha_lib.styles import styles
 
@@ -37,16 +40,23 @@ class Row:
     max_score: float
 
 
-def table(assignment: Assignment, item: str, secret: bytes) -> list[Row]:
-    """A row for the reference, the stub, each right style and each wrong variant of an item."""
+def table(assignment: Assignment, item: str, secret: bytes, *, named: bool = True) -> list[Row]:
+    """A row for the reference, the stub, each right style and each wrong variant of an item.
+
+    Args:
+        assignment, item: whose hidden test it is.
+        secret: decides the draws.
+        named: whether mistakes are recognised too; what is lost does not depend on it.
+    """
     reference = getattr(assignment.reference, item)
-    rows = [judge(assignment, item, "reference", "reference", reference, secret)]
-    rows.append(judge(assignment, item, "stub", "stub", _stub(reference), secret))
-    for name, style in styles(assignment.name, item).items():
-        rows.append(judge(assignment, item, "style", name, style, secret))
-    for slug, variant in pitfalls.variants(assignment.name, item).items():
-        rows.append(judge(assignment, item, "pitfall", slug, variant, secret))
-    return rows
+    tested: list[tuple[Kind, str, Any]] = [
+        ("reference", "reference", reference),
+        ("stub", "stub", _stub(reference)),
+        *(("style", name, style) for name, style in styles(assignment.name, item).items()),
+        *(("pitfall", slug, wrong) for slug, wrong in pitfalls.variants(assignment.name, item).items()),
+    ]
+    replayed = remembering() if named else None
+    return [judge(assignment, item, kind, name, one, secret, replayed) for kind, name, one in tested]
 
 
 def judge(
@@ -56,18 +66,27 @@ def judge(
     name: str,
     tested: Any,
     secret: bytes,
-    *,
-    diagnose: bool = True,
+    replayed: Callable[..., Perform] | None = local,
 ) -> Row:
-    """Run the item's hidden test on one function, class or value; recognise its mistakes if `diagnose`."""
+    """Run the item's hidden test on one function, class or value, and recognise its mistakes.
+
+    Args:
+        assignment, item: whose hidden test it is.
+        kind, name: what the row is called.
+        tested: the function, class or value.
+        secret: decides the draws.
+        replayed: what known mistakes are replayed with; None if no mistake is to be recognised.
+    """
     recorder = Recorder(local(**{item: tested}))
     reference = getattr(assignment.reference, item)
     hidden = assignment.cell("test", item).hidden
     parts = load_parts(hidden, {item: recorder.bind(item, reference)}, assignment.reference)
     version = f"{assignment.name} {assignment.version}"
     verdicts = run_parts(parts, recorder, lambda part: seed(secret, version, item, part.name))
-    known = pitfalls.variants(assignment.name, item) if diagnose else {}
-    slugs = diagnosis.recognise(item, verdicts, known, reference)
+    slugs: dict[str, str] = {}
+    if replayed:
+        known = pitfalls.variants(assignment.name, item)
+        slugs = diagnosis.recognise(item, verdicts, known, reference, replayed)
     return Row(
         kind=kind,
         name=name,
@@ -77,6 +96,49 @@ def judge(
         score=sum(verdict.part.points for verdict in verdicts if verdict.status == "pass"),
         max_score=sum(verdict.part.points for verdict in verdicts),
     )
+
+
+def remembering() -> Callable[..., Perform]:
+    """Like `local`, but what an object did after the same requests is remembered, and not done again.
+
+    The hidden tests put the same requests to all that they judge, as long as it passes.
+    """
+    outcomes: dict[tuple[int, bytes], Any] = {}
+
+    def perform_on(**names: Any) -> Perform:
+        (tested,) = names.values()
+        perform, asked, done, digest = local(**names), [], 0, b""
+
+        def remembered(request: dict[str, Any]) -> tuple[Any, tuple[str, ...]]:
+            nonlocal done, digest
+            asked.append(request)
+            digest = _digest(digest, request)
+            if (id(tested), digest) not in outcomes:
+                for earlier in asked[done:]:  # objects that were made then are needed now
+                    outcome = _outcome(perform, earlier)
+                done = len(asked)
+                outcomes[id(tested), digest] = outcome
+            outcome = outcomes[id(tested), digest]
+            if isinstance(outcome, CallError):
+                raise outcome.with_traceback(None)
+            return outcome
+
+        return remembered
+
+    return perform_on
+
+
+def _digest(before: bytes, request: dict[str, Any]) -> bytes:
+    buffers: list[bytes] = []
+    tree = wire.encode(request, buffers)
+    return hashlib.sha256(b"".join([before, repr(tree).encode(), *buffers])).digest()
+
+
+def _outcome(perform: Perform, request: dict[str, Any]) -> Any:
+    try:
+        return perform(request)
+    except CallError as error:
+        return error
 
 
 def _stub(reference: Any) -> Any:
