@@ -1,13 +1,15 @@
 """Tests the hidden tests: the reference and every right style must pass, every wrong variant must lose, named.
 
 `table` runs the hidden test of an item on trusted functions in this process, with the code that grades students.
-`python -m mha_grader.quality.kill_table` writes the result as a page of the book, `book/kill_table.md`.
+`python -m mha_grader.quality.kill_table` writes the result as a page of the book, `book/kill_table.md`; with
+names of assignments behind it, it prints their sections and writes nothing.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -205,14 +207,21 @@ def in_the_book(course: Path) -> list[str]:
     return sorted(all_assignments(course), key=lambda name: contents.index(f"exercises/{name}/"))
 
 
-def main() -> int:
-    """Write the page."""
+def tables_of(course: Path, names: Iterable[str]) -> dict[tuple[str, str], list[Row]]:
+    """The kill table of every item of these assignments."""
+    loaded = [load(course, name) for name in names]
+    return {(each.name, item): table(each, item, PUBLIC_SECRET) for each in loaded for item in each.items}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Write the page, or print the sections of the named assignments; returns 0."""
     course = Path.cwd()
-    tables: dict[tuple[str, str], list[Row]] = {}
-    for name in in_the_book(course):
-        assignment = load(course, name)
-        tables |= {(name, item): table(assignment, item, PUBLIC_SECRET) for item in assignment.items}
-    (course / "book" / "kill_table.md").write_text(page(tables), "utf-8")
+    parser = argparse.ArgumentParser(prog="python -m mha_grader.quality.kill_table")
+    parser.add_argument("assignments", nargs="*", metavar="ASSIGNMENT", help="print these, and write nothing")
+    if names := parser.parse_args(argv).assignments:
+        print(page(tables_of(course, names)))
+    else:
+        (course / "book" / "kill_table.md").write_text(page(tables_of(course, in_the_book(course))), "utf-8")
     return 0
 
 

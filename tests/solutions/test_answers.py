@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from .conftest import ITEMS
+
 WRONG = {
     "single_head": {
         "variance": [10, 1, None, "100", True, [100], np.array([100.0]), float("nan"), 10**400, -(10**400)],
@@ -56,6 +58,10 @@ def test_a_wrong_answer_costs_its_own_point(loaded, lost_by, name, question):
     for wrong in WRONG[name][question]:
         lost = lost_by(name, "answers", right | {question: wrong})
         assert lost == {question.replace("_", " ")}, wrong
+
+
+def test_wrong_answers_are_tried_in_every_assignment_that_asks_for_answers():
+    assert set(WRONG) == set(ROUNDED) == {name for name, item in ITEMS if item == "answers"}
 
 
 @pytest.mark.parametrize("name", WRONG)

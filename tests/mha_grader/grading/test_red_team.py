@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from mha_grader.course import assignment as assignments
-from mha_grader.course import store
+from mha_grader.course import authoring, store
 from mha_grader.grading import grading, rebuild
 from mha_grader.grading.runner import load_parts, run_parts
 from mha_grader.grading.session import Budget, Session
@@ -535,7 +535,7 @@ def test_a_burning_neighbour_cannot_leave_its_processors():
 # --- right code where the student's own is wrong --------------------------------------------------------------
 
 COURSE = Path(__file__).parents[3]
-NAMES = sorted(path.stem for path in (COURSE / "solutions").glob("*.py") if path.stem != "checks")
+NAMES = authoring.assignments(COURSE)
 
 
 def borrowed(right):
