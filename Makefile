@@ -1,8 +1,9 @@
 # make course   everything, from a fresh clone to graded example hand-ins
 # make test     the whole test suite
+# make check    the quick loop: style, types and unit tests
 # make help     all targets
 .DEFAULT_GOAL := help
-.PHONY: help course test lint book book-cold exercises kit kill-table plain-nbgrader examples mutants
+.PHONY: help course test check lint book book-cold exercises kit kill-table plain-nbgrader examples mutants
 .PHONY: soak bench clean check-machine check-browser check-database
 SHELL := /bin/bash
 
@@ -58,8 +59,8 @@ book-cold: $(READY)  ## the same from nothing: run every page
 exercises: $(READY)  ## generate the notebooks in exercises/ from solutions/
 	$(BIN)/python -m mha_grader.course.authoring
 
-kill-table: exercises  ## write what the hidden tests catch as a page of the book
-	$(BIN)/python -m mha_grader.quality.kill_table
+kill-table: exercises  ## write what the hidden tests catch as a page of the book; ASSIGNMENT=NAME shows one
+	$(BIN)/python -m mha_grader.quality.kill_table $(ASSIGNMENT)
 
 plain-nbgrader: exercises  ## write what plain nbgrader gives the example hand-ins as a page of the book
 	$(BIN)/python -m tests.mha_grader.plain_nbgrader
@@ -76,10 +77,18 @@ lint: $(READY)  ## style and types
 	$(BIN)/mypy
 
 test: check-machine check-browser check-database $(READY) lint  ## style, types and all tests
-	$(BIN)/pytest -n 2 --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal
 
-mutants: $(READY)  ## how strong the hidden tests are: change the reference in every place and look what survives
-	$(BIN)/python -m mha_grader.quality.mutation
+# The rooms whose tests start no process, train no model and open no browser.
+QUICK := mha_lib $(filter-out %/experiments %/minilm %/conftest.py %/__pycache__,$(wildcard tests/mha_lib/*)) tests/mha_grader/testing \
+         tests/mha_grader/course tests/solutions/test_checks.py tests/solutions/test_answers.py \
+         $(wildcard tests/test_*.py)
+
+check: $(READY) lint  ## style, types and the unit tests: a minute or so
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal $(QUICK)
+
+mutants: $(READY)  ## how strong the hidden tests are: change the reference in every place and look what survives; ASSIGNMENT=NAME[.ITEM] for one
+	$(BIN)/python -m mha_grader.quality.mutation $(ASSIGNMENT)
 
 soak: $(READY)  ## grade a thousand hand-ins while processes are killed at random (some minutes)
 	$(BIN)/python -m tests.mha_grader.killing

@@ -5,8 +5,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import sync_playwright
 
-from mha_grader.course.authoring import assignments, build
-
 ROOT = Path(__file__).parents[1]
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = [
@@ -22,9 +20,21 @@ FLAGS = [
 
 def pytest_configure(config):
     """Generate them, once for all worker processes. `exercises/` is left alone: a test compares it."""
-    if not hasattr(config, "workerinput"):
-        for name in assignments(ROOT):
-            build(ROOT, name)
+    if hasattr(config, "workerinput") or not out_of_date():
+        return
+    from mha_grader.course.authoring import assignments, build
+
+    for name in assignments(ROOT):
+        build(ROOT, name)
+
+
+def out_of_date():
+    """Whether a notebook is missing, or older than a file that it is made from or with."""
+    rooms = ("solutions", "mha_lib", "mha_grader/course", "mha_grader/testing")
+    made_from = [path.stat().st_mtime for room in rooms for path in (ROOT / room).rglob("*.py")]
+    names = [path.stem for path in (ROOT / "solutions").glob("*.py") if path.stem != "checks"]
+    notebooks = [ROOT / "solutions" / name / f"{name}.ipynb" for name in names]
+    return any(not path.exists() or path.stat().st_mtime < max(made_from) for path in notebooks)
 
 
 @pytest.fixture(scope="session")

@@ -1,12 +1,15 @@
 """Tests the hidden tests: the reference and every right style must pass, every wrong variant must lose, named.
 
 `table` runs the hidden test of an item on trusted functions in this process, with the code that grades students.
-`python -m mha_grader.quality.kill_table` writes the result as a page of the book, `book/kill_table.md`.
+`python -m mha_grader.quality.kill_table` writes the result as a page of the book, `book/kill_table.md`; with
+names of assignments behind it, it prints their sections and writes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import argparse
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,9 +17,11 @@ from typing import Any, Literal
 from mha_grader.course.assignment import Assignment, load
 from mha_grader.course.assignment import assignments as all_assignments
 from mha_grader.course.records import Status
-from mha_grader.grading import diagnose as diagnosis
+from mha_grader.grading import diagnose
 from mha_grader.grading.judge import load_parts, run_parts, seed
-from mha_grader.testing.proxies import Recorder, local
+from mha_grader.sandbox import wire
+from mha_grader.testing.errors import CallError
+from mha_grader.testing.proxies import Perform, Recorder, local
 from mha_lib import pitfalls
 from mha_lib.styles import styles
 
@@ -37,16 +42,23 @@ class Row:
     max_score: float
 
 
-def table(assignment: Assignment, item: str, secret: bytes) -> list[Row]:
-    """A row for the reference, the stub, each right style and each wrong variant of an item."""
+def table(assignment: Assignment, item: str, secret: bytes, *, named: bool = True) -> list[Row]:
+    """A row for the reference, the stub, each right style and each wrong variant of an item.
+
+    Args:
+        assignment, item: whose hidden test it is.
+        secret: decides the draws.
+        named: whether mistakes are recognised too; what is lost does not depend on it.
+    """
     reference = getattr(assignment.reference, item)
-    rows = [judge(assignment, item, "reference", "reference", reference, secret)]
-    rows.append(judge(assignment, item, "stub", "stub", _stub(reference), secret))
-    for name, style in styles(assignment.name, item).items():
-        rows.append(judge(assignment, item, "style", name, style, secret))
-    for slug, variant in pitfalls.variants(assignment.name, item).items():
-        rows.append(judge(assignment, item, "pitfall", slug, variant, secret))
-    return rows
+    tested: list[tuple[Kind, str, Any]] = [
+        ("reference", "reference", reference),
+        ("stub", "stub", _stub(reference)),
+        *(("style", name, style) for name, style in styles(assignment.name, item).items()),
+        *(("pitfall", slug, wrong) for slug, wrong in pitfalls.variants(assignment.name, item).items()),
+    ]
+    replayed = remembering() if named else None
+    return [judge(assignment, item, kind, name, one, secret, replayed) for kind, name, one in tested]
 
 
 def judge(
@@ -56,18 +68,27 @@ def judge(
     name: str,
     tested: Any,
     secret: bytes,
-    *,
-    diagnose: bool = True,
+    replayed: Callable[..., Perform] | None = local,
 ) -> Row:
-    """Run the item's hidden test on one function, class or value; recognise its mistakes if `diagnose`."""
+    """Run the item's hidden test on one function, class or value, and recognise its mistakes.
+
+    Args:
+        assignment, item: whose hidden test it is.
+        kind, name: what the row is called.
+        tested: the function, class or value.
+        secret: decides the draws.
+        replayed: what known mistakes are replayed with; None if no mistake is to be recognised.
+    """
     recorder = Recorder(local(**{item: tested}))
     reference = getattr(assignment.reference, item)
     hidden = assignment.cell("test", item).hidden
     parts = load_parts(hidden, {item: recorder.bind(item, reference)}, assignment.reference)
     version = f"{assignment.name} {assignment.version}"
     verdicts = run_parts(parts, recorder, lambda part: seed(secret, version, item, part.name))
-    known = pitfalls.variants(assignment.name, item) if diagnose else {}
-    slugs = diagnosis.recognise(item, verdicts, known, reference)
+    slugs: dict[str, str] = {}
+    if replayed:
+        known = pitfalls.variants(assignment.name, item)
+        slugs = diagnose.recognise(item, verdicts, known, reference, replayed)
     return Row(
         kind=kind,
         name=name,
@@ -77,6 +98,49 @@ def judge(
         score=sum(verdict.part.points for verdict in verdicts if verdict.status == "pass"),
         max_score=sum(verdict.part.points for verdict in verdicts),
     )
+
+
+def remembering() -> Callable[..., Perform]:
+    """Like `local`, but what an object did after the same requests is remembered, and not done again.
+
+    The hidden tests put the same requests to all that they judge, as long as it passes.
+    """
+    outcomes: dict[tuple[int, bytes], Any] = {}
+
+    def perform_on(**names: Any) -> Perform:
+        (tested,) = names.values()
+        perform, asked, done, digest = local(**names), [], 0, b""
+
+        def remembered(request: dict[str, Any]) -> tuple[Any, tuple[str, ...]]:
+            nonlocal done, digest
+            asked.append(request)
+            digest = _digest(digest, request)
+            if (id(tested), digest) not in outcomes:
+                for earlier in asked[done:]:  # objects that were made then are needed now
+                    outcome = _outcome(perform, earlier)
+                done = len(asked)
+                outcomes[id(tested), digest] = outcome
+            outcome = outcomes[id(tested), digest]
+            if isinstance(outcome, CallError):
+                raise outcome.with_traceback(None)
+            return outcome
+
+        return remembered
+
+    return perform_on
+
+
+def _digest(before: bytes, request: dict[str, Any]) -> bytes:
+    buffers: list[bytes] = []
+    tree = wire.encode(request, buffers)
+    return hashlib.sha256(b"".join([before, repr(tree).encode(), *buffers])).digest()
+
+
+def _outcome(perform: Perform, request: dict[str, Any]) -> Any:
+    try:
+        return perform(request)
+    except CallError as error:
+        return error
 
 
 def _stub(reference: Any) -> Any:
@@ -143,14 +207,21 @@ def in_the_book(course: Path) -> list[str]:
     return sorted(all_assignments(course), key=lambda name: contents.index(f"exercises/{name}/"))
 
 
-def main() -> int:
-    """Write the page."""
+def tables_of(course: Path, names: Iterable[str]) -> dict[tuple[str, str], list[Row]]:
+    """The kill table of every item of these assignments."""
+    loaded = [load(course, name) for name in names]
+    return {(each.name, item): table(each, item, PUBLIC_SECRET) for each in loaded for item in each.items}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Write the page, or print the sections of the named assignments; returns 0."""
     course = Path.cwd()
-    tables: dict[tuple[str, str], list[Row]] = {}
-    for name in in_the_book(course):
-        assignment = load(course, name)
-        tables |= {(name, item): table(assignment, item, PUBLIC_SECRET) for item in assignment.items}
-    (course / "book" / "kill_table.md").write_text(page(tables), "utf-8")
+    parser = argparse.ArgumentParser(prog="python -m mha_grader.quality.kill_table")
+    parser.add_argument("assignments", nargs="*", metavar="ASSIGNMENT", help="print these, and write nothing")
+    if names := parser.parse_args(argv).assignments:
+        print(page(tables_of(course, names)))
+    else:
+        (course / "book" / "kill_table.md").write_text(page(tables_of(course, in_the_book(course))), "utf-8")
     return 0
 
 

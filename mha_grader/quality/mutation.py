@@ -4,7 +4,7 @@ The reference of each item is changed mechanically, one place at a time (an oper
 axis, an argument, a name, a dropped statement), and the hidden test is run on each mutant. A mutant that keeps
 all points is a survivor: either it is the same function in disguise, or a test is missing.
 
-    python -m mha_grader.quality.mutation [ASSIGNMENT …]
+    python -m mha_grader.quality.mutation [ASSIGNMENT | ASSIGNMENT.ITEM …]
 
 prints the score of each item and every survivor, as a difference of lines. It takes minutes, so it is no test.
 """
@@ -205,7 +205,7 @@ def _keeps_all_points(assignment: Assignment, item: str, tested: Any) -> bool:
     signal.signal(signal.SIGALRM, stop)
     signal.alarm(SECONDS)
     try:
-        row = judge(assignment, item, "pitfall", "mutant", tested, SECRET, diagnose=False)
+        row = judge(assignment, item, "pitfall", "mutant", tested, SECRET, replayed=None)
     except TimeoutError:
         return False
     finally:
@@ -216,11 +216,13 @@ def _keeps_all_points(assignment: Assignment, item: str, tested: Any) -> bool:
 def main(argv: list[str] | None = None) -> int:
     """Print the scores; returns 0."""
     parser = argparse.ArgumentParser(prog="python -m mha_grader.quality.mutation", description=__doc__)
-    parser.add_argument("assignments", nargs="*", metavar="ASSIGNMENT")
-    names = parser.parse_args(argv).assignments or all_assignments(Path.cwd())
-    for name in names:
+    parser.add_argument("wanted", nargs="*", metavar="ASSIGNMENT or ASSIGNMENT.ITEM")
+    for wanted in parser.parse_args(argv).wanted or all_assignments(Path.cwd()):
+        name, _, only = wanted.partition(".")
         assignment = assignments.load(Path.cwd(), name)
-        for item in assignment.items:
+        if only and only not in assignment.items:
+            parser.error(f"{name} has no item {only!r}; it has {', '.join(assignment.items)}")
+        for item in [only] if only else assignment.items:
             if not callable(getattr(assignment.reference, item)):
                 continue
             count, alive = survivors(assignment, item)

@@ -1,6 +1,6 @@
 """Grades a class while its processes are killed at random moments: nothing may be lost, nothing done twice.
 
-`make soak` runs this with a thousand hand-ins; the tests with sixty.
+`make soak` runs this with a thousand hand-ins; the tests with twelve.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """What the tests of the assignments share. `assignment` is the one that a test module is called after."""
 
+import functools
 import shutil
 from pathlib import Path
 
@@ -9,9 +10,11 @@ from nbclient import NotebookClient
 
 from mha_grader.course.assignment import load
 from mha_grader.course.authoring import assignments, release
-from mha_grader.quality.kill_table import judge
+from mha_grader.quality.kill_table import judge, remembering, table
 
 ROOT = Path(__file__).parents[2]
+LOADED = {name: load(ROOT, name) for name in assignments(ROOT)}
+ITEMS = [(name, item) for name, assignment in LOADED.items() for item in assignment.items]
 
 
 @pytest.fixture(scope="session")
@@ -27,22 +30,37 @@ def course(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def loaded(course):
+def loaded():
     """All assignments by name."""
-    return {name: load(course, name) for name in assignments(course)}
+    return LOADED
 
 
 @pytest.fixture(scope="session")
-def grade_item(loaded):
-    """The row of one function, class or dict of answers, for an assignment and an item."""
-    return lambda name, item, tested: judge(loaded[name], item, "style", "tested", tested, b"secret")
+def rows_of():
+    """The kill table of an assignment's item under a secret, computed once; it names mistakes if `named`."""
+    return functools.cache(lambda name, item, secret, named: table(LOADED[name], item, secret, named=named))
 
 
 @pytest.fixture(scope="session")
-def lost_by(grade_item):
+def judge_item():
+    """The row of one function, class or dict of answers, for an assignment and an item; no mistake is named."""
+    return lambda name, item, tested: judge(LOADED[name], item, "style", "tested", tested, b"secret", None)
+
+
+@pytest.fixture(scope="session")
+def name_mistakes():
+    """The same row with the mistakes that are recognised: every known one is tried."""
+    replayed = remembering()
+    return lambda name, item, tested: judge(
+        LOADED[name], item, "style", "tested", tested, b"secret", replayed
+    )
+
+
+@pytest.fixture(scope="session")
+def lost_by(judge_item):
     """The parts that one function, class or dict of answers does not pass, for an assignment and an item."""
     return lambda name, item, tested: {
-        part for part, status in grade_item(name, item, tested).statuses.items() if status != "pass"
+        part for part, status in judge_item(name, item, tested).statuses.items() if status != "pass"
     }
 
 
@@ -52,9 +70,9 @@ def assignment(request, loaded):
 
 
 @pytest.fixture(scope="module")
-def grade(assignment, grade_item):
-    """`grade_item` for the items of `assignment`."""
-    return lambda item, tested: grade_item(assignment.name, item, tested)
+def grade(assignment, name_mistakes):
+    """`name_mistakes` for the items of `assignment`."""
+    return lambda item, tested: name_mistakes(assignment.name, item, tested)
 
 
 @pytest.fixture(scope="module")

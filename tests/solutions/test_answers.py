@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from .conftest import ITEMS
+
 WRONG = {
     "single_head": {
         "variance": [10, 1, None, "100", True, [100], np.array([100.0]), float("nan"), 10**400, -(10**400)],
@@ -58,11 +60,15 @@ def test_a_wrong_answer_costs_its_own_point(loaded, lost_by, name, question):
         assert lost == {question.replace("_", " ")}, wrong
 
 
+def test_wrong_answers_are_tried_in_every_assignment_that_asks_for_answers():
+    assert set(WRONG) == set(ROUNDED) == {name for name, item in ITEMS if item == "answers"}
+
+
 @pytest.mark.parametrize("name", WRONG)
-def test_every_question_is_graded(loaded, grade_item, name):
+def test_every_question_is_graded(loaded, judge_item, name):
     right = loaded[name].reference.answers
     assert set(right) == set(WRONG[name])
-    assert grade_item(name, "answers", right).score == len(right)
+    assert judge_item(name, "answers", right).score == len(right)
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -72,15 +78,15 @@ def test_answers_may_be_rounded_and_written_large(loaded, lost_by, name):
 
 @pytest.mark.parametrize("name", WRONG)
 @pytest.mark.parametrize("junk", [None, [], "text", 3, {}, {1: 2}], ids=repr)
-def test_answers_that_are_no_answers_earn_nothing(grade_item, name, junk):
-    row = grade_item(name, "answers", junk)
+def test_answers_that_are_no_answers_earn_nothing(judge_item, name, junk):
+    row = judge_item(name, "answers", junk)
     assert row.score == 0
     assert set(row.statuses.values()) == {"fail"}
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_verdict_on_an_answer_does_not_give_it_away(loaded, grade_item, name):
-    row = grade_item(name, "answers", dict.fromkeys(WRONG[name], 7.5))
+def test_a_verdict_on_an_answer_does_not_give_it_away(loaded, judge_item, name):
+    row = judge_item(name, "answers", dict.fromkeys(WRONG[name], 7.5))
     text = " ".join(row.reasons.values())
     for question, answer in loaded[name].reference.answers.items():
         assert str(answer) not in text.replace(question, "").split()

@@ -7,6 +7,8 @@ import pytest
 import torch
 from torch import nn
 
+from .conftest import ITEMS, LOADED
+
 JUNK = [  # results that are none, where an array or a number is asked for
     None,
     "text",
@@ -45,64 +47,68 @@ TORCH_JUNK = [  # and where a tensor is
     (None, torch.ones(2)),
     torch.ones(2, 5, 6).numpy(),
 ]
-FUNCTIONS = {
-    "single_head": ("softmax", "attention", "causal_mask", "padding_mask", "decoder_mask"),
-    "multi_head": (
-        "head_dim",
-        "split_heads",
-        "combine_heads",
-        "multi_head_attention",
-        "causal_multi_head_attention",
-        "cross_attention",
-        "count_parameters",
-        "attention_flops",
-    ),
-    "efficient_heads": ("grouped_query_attention", "kv_cache_bytes", "pruned_attention", "prune_heads"),
-    "real_heads": ("bert_attention", "offset_score", "keep_heads", "head_importance"),
-}
-TURNING = [(name, item) for name in ("single_head", "multi_head") for item in FUNCTIONS[name]]
-LAYERS = [  # with the share that may be earned if the first results are right
-    ("batched_torch", "MultiHeadAttention", 0.5),
-    ("batched_torch", "CausalSelfAttention", 0.5),
-    ("transformer_block", "FeedForward", 0.99),
-    ("transformer_block", "TransformerBlock", 0.99),
-]
+TENSORS = ("batched_torch", "transformer_block")  # the assignments in which tensors are asked for
+
+
+def kind(name, item):
+    """What an item is: "answers", "checker", "function", "class" or "layer", a class of PyTorch's kind."""
+    right = getattr(LOADED[name].reference, item)
+    if isinstance(right, type):
+        return "layer" if issubclass(right, nn.Module) else "class"
+    if not callable(right):
+        return "answers"
+    return "checker" if item.startswith("check_") else "function"
+
+
+def items(wanted, tensors):
+    return [
+        (name, item) for name, item in ITEMS if kind(name, item) == wanted and (name in TENSORS) == tensors
+    ]
+
+
+FUNCTIONS = items("function", tensors=False)
+TURNING = [(name, item) for name, item in FUNCTIONS if name in ("single_head", "multi_head")]
+MOST = {
+    "batched_torch": 0.5,
+    "transformer_block": 0.99,
+}  # the share that may be earned if the first results are right
+LAYERS = [(name, item, MOST[name]) for name, item in items("layer", tensors=True)]
 
 
 # Functions
 
 
-@pytest.mark.parametrize(("name", "item"), [(name, item) for name in FUNCTIONS for item in FUNCTIONS[name]])
-def test_a_function_of_junk_earns_nothing(grade_item, name, item):
+@pytest.mark.parametrize(("name", "item"), FUNCTIONS)
+def test_a_function_of_junk_earns_nothing(judge_item, name, item):
     for value in JUNK:
-        row = grade_item(name, item, lambda *arguments, **options: value)  # noqa: B023 - called at once
+        row = judge_item(name, item, lambda *arguments, **options: value)  # noqa: B023 - called at once
         assert row.score == 0, value
         assert set(row.statuses.values()) <= {"fail", "not-run"}, value
 
 
-@pytest.mark.parametrize("item", ["attention", "from_builtin", "sdpa_attention"])
-def test_a_function_of_junk_in_the_place_of_tensors_earns_nothing(grade_item, item):
+@pytest.mark.parametrize(("name", "item"), items("function", tensors=True))
+def test_a_function_of_junk_in_the_place_of_tensors_earns_nothing(judge_item, name, item):
     for value in TORCH_JUNK:
-        row = grade_item("batched_torch", item, lambda *arguments, **options: value)  # noqa: B023
+        row = judge_item(name, item, lambda *arguments, **options: value)  # noqa: B023
         assert row.score == 0, value
 
 
 @pytest.mark.parametrize(
     ("name", "item"),
-    [(name, item) for name in FUNCTIONS for item in FUNCTIONS[name]] + [("batched_torch", "from_builtin")],
+    [*FUNCTIONS, ("batched_torch", "from_builtin")],
 )
 @pytest.mark.parametrize("place", [0, -1])
-def test_a_function_that_gives_an_argument_back_earns_nothing(grade_item, name, item, place):
-    assert grade_item(name, item, lambda *arguments, **options: arguments[place]).score == 0
+def test_a_function_that_gives_an_argument_back_earns_nothing(judge_item, name, item, place):
+    assert judge_item(name, item, lambda *arguments, **options: arguments[place]).score == 0
 
 
 @pytest.mark.parametrize(("name", "item"), TURNING)
 @pytest.mark.parametrize("right_calls", [1, 2, 3])
-def test_a_function_that_turns_to_junk_is_a_verdict_too(loaded, grade_item, name, item, right_calls):
-    right = getattr(loaded[name].reference, item)
+def test_a_function_that_turns_to_junk_is_a_verdict_too(judge_item, name, item, right_calls):
+    right = getattr(LOADED[name].reference, item)
     for value in JUNK:
         results = chain(repeat(right, right_calls), repeat(lambda *a, **options: value))  # noqa: B023
-        row = grade_item(name, item, lambda *a, **options: next(results)(*a, **options))  # noqa: B023
+        row = judge_item(name, item, lambda *a, **options: next(results)(*a, **options))  # noqa: B023
         assert row.score < row.max_score, value
         assert set(row.statuses.values()) <= {"pass", "fail", "not-run"}, value
 
@@ -110,7 +116,8 @@ def test_a_function_that_turns_to_junk_is_a_verdict_too(loaded, grade_item, name
 # Objects
 
 
-def test_an_object_that_returns_junk_earns_nothing(grade_item):
+@pytest.mark.parametrize(("name", "item"), items("class", tensors=False))
+def test_an_object_that_returns_junk_earns_nothing(judge_item, name, item):
     for value in JUNK:
 
         class Layer:
@@ -123,7 +130,7 @@ def test_an_object_that_returns_junk_earns_nothing(grade_item):
             def reset(self):
                 pass
 
-        row = grade_item("efficient_heads", "CachedAttention", Layer)
+        row = judge_item(name, item, Layer)
         assert row.score == 0, value
         assert set(row.statuses.values()) <= {"fail", "not-run"}, value
 
@@ -140,24 +147,36 @@ class Bare(nn.Module):
 
 @pytest.mark.parametrize(("name", "item"), [layer[:2] for layer in LAYERS])
 @pytest.mark.parametrize("junk", [NoModule, Bare, lambda *sizes, **options: 3, nn.Linear, nn.Bilinear])
-def test_a_class_that_is_no_such_layer_earns_nothing(grade_item, name, item, junk):
-    assert grade_item(name, item, junk).score == 0
+def test_a_class_that_is_no_such_layer_earns_nothing(judge_item, name, item, junk):
+    assert judge_item(name, item, junk).score == 0
 
 
 @pytest.mark.parametrize(("name", "item", "most"), LAYERS)
-@pytest.mark.parametrize("right_calls", [0, 1, 2])
-def test_a_layer_whose_results_are_or_become_junk_earns_little(
-    loaded, grade_item, name, item, most, right_calls
+@pytest.mark.parametrize("right_calls", [1, 2])
+def test_a_layer_whose_results_become_junk_earns_little(judge_item, name, item, most, right_calls):
+    for value in TORCH_JUNK:
+        row = judge_item(name, item, turning(getattr(LOADED[name].reference, item), right_calls, value))
+        assert row.score <= most * row.max_score, value
+
+
+@pytest.mark.parametrize(("name", "item"), [layer[:2] for layer in LAYERS])
+def test_a_layer_whose_results_are_junk_earns_nothing_and_is_taken_for_no_known_mistake(
+    name_mistakes, name, item
 ):
     for value in TORCH_JUNK:
+        row = name_mistakes(name, item, turning(getattr(LOADED[name].reference, item), 0, value))
+        assert row.score == 0, value
+        assert row.slugs == {}, value
 
-        class Layer(getattr(loaded[name].reference, item)):
-            calls = 0
 
-            def forward(self, *arguments, value=value):
-                type(self).calls += 1
-                return super().forward(*arguments) if type(self).calls <= right_calls else value
+def turning(right, right_calls, value):
+    """A layer that gives this value after so many right results."""
 
-        row = grade_item(name, item, Layer)
-        assert row.score <= (most * row.max_score if right_calls else 0), value
-        assert right_calls or row.slugs == {}, value
+    class Layer(right):
+        calls = 0
+
+        def forward(self, *arguments):
+            type(self).calls += 1
+            return super().forward(*arguments) if type(self).calls <= right_calls else value
+
+    return Layer
