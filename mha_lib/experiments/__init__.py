@@ -1,6 +1,7 @@
 """What chapters run to settle a question; all of it needs torch.
 
 =================  =========================================================================================
+`training`         what they share: seeds that hold, and training by Adam
 `one_layer`        the limit of one head: contents and tokens at several offsets, trained
 `head_symmetry`    two heads that start equal, nearly equal or apart
 `head_sweep`       key-value recall with heads of every width and number

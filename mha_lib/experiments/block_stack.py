@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - the name that the field uses
 
-from mha_lib.experiments.one_layer import reproducible
+from mha_lib.experiments.training import minimise, reproducible
 from mha_lib.transformer import TransformerBlock
 
 N = 8  # positions of a sequence, and letters: each stands at one position
@@ -70,16 +70,14 @@ def follow_pointers(
         steps: number of Adam steps.
         seed: seed of the parameters and of the data.
     """
+
+    def loss() -> Tensor:
+        x, target = pointer_batch(128, hops)
+        return F.cross_entropy(stack(x).flatten(0, 1), target.flatten())
+
     with reproducible(seed):
         stack = BlockStack(3 * N, num_blocks, num_heads, d_ff, N)
-        optimizer = torch.optim.Adam(stack.parameters(), lr=1e-2)
-        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-2, total_steps=steps)
-        for _ in range(steps):
-            x, target = pointer_batch(128, hops)
-            optimizer.zero_grad()
-            F.cross_entropy(stack(x).flatten(0, 1), target.flatten()).backward()
-            optimizer.step()
-            schedule.step()
+        minimise(loss, stack.parameters(), steps, peak=1e-2)
         with torch.no_grad():
             x, target = pointer_batch(4000, hops)
             right = (stack(x).argmax(-1) == target).float().mean().item()

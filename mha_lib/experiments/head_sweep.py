@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - the name that the field uses
 
-from mha_lib.experiments.one_layer import reproducible
+from mha_lib.experiments.training import minimise, reproducible
 from mha_lib.torch_attention import attention
 
 KEYS = 64
@@ -80,16 +80,14 @@ def key_value_recall(
         steps: number of Adam steps.
         seed: seed of the parameters and of the data.
     """
+
+    def loss() -> Tensor:
+        queries, tokens, right = make_batch(32, asked)
+        return F.cross_entropy(layer(queries, tokens).flatten(0, 2), right.flatten())
+
     with reproducible(seed):
         layer = RecallLayer(num_heads, d_k, asked)
-        optimizer = torch.optim.Adam(layer.parameters(), lr=3e-2)
-        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 3e-2, total_steps=steps)
-        for _ in range(steps):
-            queries, tokens, right = make_batch(32, asked)
-            optimizer.zero_grad()
-            F.cross_entropy(layer(queries, tokens).flatten(0, 2), right.flatten()).backward()
-            optimizer.step()
-            schedule.step()
+        minimise(loss, layer.parameters(), steps, peak=3e-2)
         with torch.no_grad():
             queries, tokens, right = make_batch(TEST_SEQUENCES, asked)
             answers = layer(queries, tokens).argmax(-1)  # (batch, n, asked)

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - the name that the field uses
 
-from mha_lib.experiments.one_layer import CONTENT, TOKEN_OFFSETS, N, at_offsets, reproducible, with_positions
+from mha_lib.experiments.one_layer import CONTENT, TOKEN_OFFSETS, N, at_offsets, with_positions
+from mha_lib.experiments.training import reproducible
 from mha_lib.torch_attention import attention
 
 MATRICES = ("W_Q", "W_K", "W_V", "W_O")

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - the name that the field uses
 
-from mha_lib.experiments.one_layer import reproducible
+from mha_lib.experiments.training import minimise, reproducible
 from mha_lib.masks import causal_mask
 from mha_lib.torch_attention import attention
 
@@ -160,26 +160,23 @@ def train(
         steps: number of Adam steps, a multiple of 20.
         seed: seed of the parameters and of the data.
     """
-    points = []
+    points: list[tuple[float, ...]] = []
+
+    def loss() -> Tensor:
+        tokens, period = repeated_sequences(64, periods, distinct)
+        scores, _ = model(tokens[:, :-1])  # (batch, N - 1, VOCABULARY)
+        repeated = torch.arange(N - 1) >= period  # (batch, N - 1)
+        return F.cross_entropy(scores[repeated], tokens[:, 1:][repeated])
+
+    def measure(step: int) -> None:
+        if step % (steps // 20) == 0:
+            previous, induction = head_scores(model, test)
+            points.append((step, accuracy(model, test), previous[0].max(), induction[-1].max()))
+
     with reproducible(seed):
         test = repeated_sequences(TEST_SEQUENCES, periods, distinct)
         model = AttentionOnly(num_layers, num_heads)
-        optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-2, total_steps=steps)
-        for step in range(steps + 1):
-            if step % (steps // 20) == 0:
-                previous, induction = head_scores(model, test)
-                points.append((step, accuracy(model, test), previous[0].max(), induction[-1].max()))
-            if step == steps:
-                break
-            tokens, period = repeated_sequences(64, periods, distinct)
-            scores, _ = model(tokens[:, :-1])  # (batch, N - 1, VOCABULARY)
-            repeated = torch.arange(N - 1) >= period  # (batch, N - 1)
-            loss = F.cross_entropy(scores[repeated], tokens[:, 1:][repeated])
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            schedule.step()
+        minimise(loss, model.parameters(), steps, peak=1e-2, before_step=measure)
     return Training(model, *np.array(points).T)
 
 

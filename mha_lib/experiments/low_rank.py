@@ -11,9 +11,10 @@ Source: Bhojanapalli et al. 2020, Low-Rank Bottleneck in Multi-head Attention Mo
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from mha_lib.attention import softmax
-from mha_lib.experiments.one_layer import reproducible
+from mha_lib.experiments.training import minimise, reproducible
 
 Projections = tuple[np.ndarray, np.ndarray]  # W_Q and W_K, (d_model, d_k) each
 
@@ -74,19 +75,16 @@ def trained_head(P: np.ndarray, X: np.ndarray, d_k: int, steps: int = 300, seed:
         steps: number of Adam steps.
         seed: seed of the start.
     """
+
+    def loss() -> Tensor:
+        scores = (x @ W_Q) @ (x @ W_K).T / d_k**0.5  # (n, n)
+        return -(target * scores.log_softmax(dim=-1)).sum(dim=-1).mean()
+
     with reproducible(seed):
         target, x = torch.tensor(P), torch.tensor(X)
         d_model = x.shape[1]
         W_Q, W_K = (torch.randn(d_model, d_k, dtype=x.dtype) / d_model**0.5 for _ in range(2))
-        optimizer = torch.optim.Adam([W_Q.requires_grad_(), W_K.requires_grad_()], lr=0.1)
-        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=steps)
-        for _ in range(steps):
-            scores = (x @ W_Q) @ (x @ W_K).T / d_k**0.5  # (n, n)
-            loss = -(target * scores.log_softmax(dim=-1)).sum(dim=-1).mean()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            schedule.step()
+        minimise(loss, [W_Q.requires_grad_(), W_K.requires_grad_()], steps, peak=0.1)
     return W_Q.detach().numpy(), W_K.detach().numpy()
 
 

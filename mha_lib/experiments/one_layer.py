@@ -5,8 +5,7 @@ position must report, side by side, what stands at `k` fixed offsets from it. On
 Offsets count around the end of the sequence, so that every position has all of them.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - the name that the field uses
 
+from mha_lib.experiments.training import minimise, reproducible
 from mha_lib.torch_attention import attention
 
 N = 10  # positions of a sequence
@@ -177,22 +177,6 @@ def at_offsets(x: Tensor, offsets: tuple[int, ...]) -> Tensor:
     return torch.stack([x.roll(-offset, dims=1) for offset in offsets], dim=2)  # (batch, n, k, …)
 
 
-@contextmanager
-def reproducible(seed: int) -> Iterator[None]:
-    """Seed torch's random numbers and use one thread; afterwards both are as before.
-
-    On products this small a second thread only waits for the first, for minutes if the machine is busy.
-    """
-    threads = torch.get_num_threads()
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        torch.set_num_threads(1)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(threads)
-
-
 def with_positions(content: Tensor) -> Tensor:
     """The contents `(batch, N, c)` with a one-hot mark of the position beside each: `(batch, N, c + N)`."""
     positions = torch.eye(N).expand(len(content), N, N)  # (batch, n, n)
@@ -209,17 +193,14 @@ def _train_and_test(
     seed: int,
 ) -> tuple[Tensor, Tensor, np.ndarray]:
     """Output and target on fresh sequences after training, and the mean attention weights there."""
+
+    def loss_of_a_batch() -> Tensor:
+        x, where, target = make_batch(128)
+        return loss(layer(x, where)[0], target)
+
     with reproducible(seed):
         layer = AttentionLayer(CONTENT + N, num_heads, d_out, hidden)
-        peak = 1e-2 if hidden else 3e-2
-        optimizer = torch.optim.Adam(layer.parameters(), lr=peak)
-        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, peak, total_steps=steps)
-        for _ in range(steps):
-            x, where, target = make_batch(128)
-            optimizer.zero_grad()
-            loss(layer(x, where)[0], target).backward()
-            optimizer.step()
-            schedule.step()
+        minimise(loss_of_a_batch, layer.parameters(), steps, peak=1e-2 if hidden else 3e-2)
         with torch.no_grad():
             x, where, target = make_batch(TEST_SEQUENCES)
             output, weights = layer(x, where)

@@ -20,8 +20,8 @@ from mha_lib.experiments.one_layer import (
     AttentionLayer,
     N,
     at_offsets,
-    reproducible,
 )
+from mha_lib.experiments.training import minimise, reproducible
 from mha_lib.heads import head_dim
 from mha_lib.torch_attention import MultiHeadAttention
 
@@ -158,14 +158,11 @@ def _answers(layer: AttentionLayer, x: Tensor) -> Tensor:
 
 
 def _train(layer: AttentionLayer, steps: int) -> None:
-    optimizer = torch.optim.Adam(layer.parameters(), lr=PEAK)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, PEAK, total_steps=steps)
-    for _ in range(steps):
+    def loss() -> Tensor:
         x, target = _batch(128)
-        optimizer.zero_grad()
-        F.cross_entropy(_answers(layer, x).flatten(0, 2), target.flatten()).backward()
-        optimizer.step()
-        schedule.step()
+        return F.cross_entropy(_answers(layer, x).flatten(0, 2), target.flatten())
+
+    minimise(loss, layer.parameters(), steps, PEAK)
 
 
 def _share_right(layer: AttentionLayer) -> float:

@@ -3,6 +3,7 @@
 `words`         what is told of each mistake, a module for each family
 `code`          the wrong code, a package for each assignment
 `derived`       from a mistake in one head to the same mistake in a layer of several
+`pieces`        wrong pieces, of which layers in two assignments are made
 `weak_checks`   checks that many mistakes pass
 `examples`      the items, and small inputs that expose the mistakes
 `catalogue`     what the book shows of each mistake

@@ -55,5 +55,13 @@ def test_the_maps_show_every_module(name):
     _, *room, module = name.split(".")
     if not room:
         assert f"`{name}`" in (mha_lib.__doc__ or "")
-    elif room[0] in ("experiments", "minilm", "figures"):
+    elif room in (["experiments"], ["minilm"], ["figures"], ["pitfalls"]):
         assert f"`{module}`" in ast.get_docstring(ast.parse(source_of(f"mha_lib.{room[0]}")))
+
+
+OUTSIDE_THE_BANK = [name for name in MODULES if not name.startswith(("mha_lib.pitfalls.", "mha_lib.styles."))]
+
+
+@pytest.mark.parametrize("name", OUTSIDE_THE_BANK)
+def test_a_file_outside_the_bank_has_at_most_500_lines(name):
+    assert source_of(name).count("\n") <= 500
