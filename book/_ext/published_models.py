@@ -63,9 +63,13 @@ class PublishedModels(SphinxDirective):
         columns = [name.strip() for name in self.options["columns"].split(",")]
         models = {model["name"]: model for model in load_models()}
         wanted = [name.strip() for name in self.options.get("models", ";".join(models)).split(";")]
-        unknown = [name for name in columns if name not in COLUMNS] + [name for name in wanted if name not in models]
+        unknown = [name for name in columns if name not in COLUMNS] + [
+            name for name in wanted if name not in models
+        ]
         if unknown:
-            raise self.error(f"unknown: {unknown}; there are the columns {list(COLUMNS)} and the models {list(models)}")
+            raise self.error(
+                f"unknown: {unknown}; there are the columns {list(COLUMNS)} and the models {list(models)}"
+            )
         head = [f":::{{list-table}} {''.join(self.arguments)}", ":header-rows: 1"]
         head += [f":name: {self.options['name']}"] if "name" in self.options else []
         text = "\n".join([*head, "", table(columns, [models[name] for name in wanted]), ":::"])

@@ -13,7 +13,7 @@
   function inUnits(number, base, units) {
     let value = Number(number), unit = 0;
     for (; value >= base && unit < units.length - 1; unit++) value /= base;
-    return unit ? ` (${short(value)} ${units[unit]})` : "";
+    return unit ? ` (${short(value)}\u00a0${units[unit]})` : "";
   }
   const operations = (number) => grouped(number) + inUnits(number, 1000, ["", "thousand", "million", "billion", "trillion", "quadrillion"]);
   const bytes = (number) => `${grouped(number)} bytes` + inUnits(number, 1024, ["", "KiB", "MiB", "GiB", "TiB"]);

@@ -60,11 +60,13 @@ class Explorer {
   }
 
   buildGrid() {
+    this.buttons = []; // by number of the head
     const button = (head) => {
       const canvas = make("canvas", { attributes: { "aria-hidden": "true" } });
       canvas.style.color = headColour(head);
       const pressed = make("button", { type: "button", title: headName(head), onclick: () => this.toggle(head), attributes: { "aria-label": headName(head) } }, canvas);
       pressed.tabIndex = head ? -1 : 0;
+      this.buttons[head] = pressed;
       return pressed;
     };
     const heads = Array.from({ length: LAYER_COUNT }, (_, layer) => [
@@ -73,7 +75,6 @@ class Explorer {
     const numbers = ["", ...Array.from({ length: HEADS_IN_LAYER }, (_, head) => `${head + 1}`), "mean"];
     const grid = make("div", { className: "explorer-grid", attributes: { role: "group", "aria-label": "Heads, a layer in a row" } },
       ...numbers.map((number) => make("span", { attributes: { "aria-hidden": "true" } }, number)), ...heads.flat());
-    this.buttons = [...grid.querySelectorAll("button")];
     moveWithArrows(grid, HEADS_IN_LAYER + 1);
     this.layerButtons = Array.from({ length: LAYER_COUNT }, (_, layer) =>
       make("button", { type: "button", onclick: () => this.takeLayer(layer), attributes: { "aria-label": `All heads of layer ${layer + 1}` } }, `${layer + 1}`));
@@ -81,7 +82,6 @@ class Explorer {
     all.classList.add("explorer-all");
     all.append("Mean of all 72");
     all.tabIndex = 0;
-    this.buttons.push(all);
     return make("div", { className: "explorer-heads" }, grid,
       make("p", { className: "explorer-layers" }, "All twelve heads of layer ", ...this.layerButtons, " ", all));
   }
@@ -200,7 +200,7 @@ class Explorer {
     const svg = draw(this.sentence, head, this.value(head), headColour(head));
     svg.addEventListener("click", ({ target }) => target.dataset.place && this.ask(+target.dataset.place));
     const figure = make("figure", {}, make("figcaption", {}, headName(head)), svg);
-    figure.style.color = headColour(head);
+    figure.style.setProperty("--c", headColour(head));
     return figure;
   }
 
@@ -241,12 +241,12 @@ class Explorer {
     const sentences = heads.slice(0, 4).map((head) => {
       const best = tokens.map((_, key) => key).sort((a, b) => sentence.weight(head, query, b) - sentence.weight(head, query, a));
       const most = best.slice(0, 3).filter((key) => sentence.weight(head, query, key) >= 0.01).map((key) =>
-        `${tokens[key]} ${sentence.weight(head, query, key).toFixed(3)} (at this distance on average ${sentence.usual(head, query, key).toFixed(3)})`);
+        `${tokens[key]} ${sentence.weight(head, query, key).toFixed(3)} (usual ${sentence.usual(head, query, key).toFixed(3)})`);
       return `${headName(head)}: ${most.join(", ")}.`;
     });
     const more = heads.length > 4 ? ` ${heads.length - 4} more heads are in the table.` : "";
     const named = Object.entries(rules).map(([rule, places]) => `${rule}: ${places.map((place) => tokens[place]).join(", ")}`);
-    this.words.replaceChildren(make("b", {}, `“${tokens[query]}” looks most at `), ...sentences.flatMap((said) => [make("br"), said]), more,
+    this.words.replaceChildren(make("b", {}, `“${tokens[query]}” looks most at`), " (usual is the head’s mean at the same distance)", ...sentences.flatMap((said) => [make("br"), said]), more,
       ...(named.length ? [make("br"), make("span", { className: "explorer-rules" }, `Rules without a head: ${named.join("; ")}.`)] : []));
   }
 

@@ -106,7 +106,9 @@ class MiniLM {
   row(name, index) {
     const { shape: [, columns], data } = this.tensors[`${name}.weight`];
     const scale = this.tensors[`${name}.weight.scale`].data[index];
-    return Float32Array.from(data.subarray(index * columns, (index + 1) * columns), (whole) => whole * scale);
+    const row = new Float32Array(columns);
+    for (let j = 0; j < columns; j++) row[j] = data[index * columns + j] * scale;
+    return row;
   }
 
   /** Layer norm: each token gets mean 0 and variance 1 over its features, then a learned scale and shift. */

@@ -43,12 +43,12 @@ function plane(title, ...parts) {
 }
 
 function startOneQuery(box) {
-  let q = [1.5, 1];
+  let q = [0.8, 1.6];
   const mask = NAMES.map(() => true);
   const line = draw("line", { class: "direction" });
   const shadows = KEYS.map(() => draw("line", { class: "shadow" }));
-  const keyArrows = KEYS.map((key, j) => draw("line", { class: `key h${j}`, x1: CENTRE, y1: CENTRE, x2: x(key), y2: y(key) }));
-  const disks = KEYS.map((key, j) => draw("circle", { class: `disk h${j}`, cx: x(key), cy: y(key) }));
+  const keyArrows = KEYS.map((key, j) => draw("line", { class: `key head-${j}`, x1: CENTRE, y1: CENTRE, x2: x(key), y2: y(key) }));
+  const disks = KEYS.map((key, j) => draw("circle", { class: `disk head-${j}`, cx: x(key), cy: y(key) }));
   const keyNames = KEYS.map((key, j) => draw("text", { x: x(key) + 9 * Math.sign(key[0]), y: y(key) - 12 * Math.sign(key[1]) + 4, "text-anchor": key[0] > 0 ? "start" : "end" }, NAMES[j]));
   const arrow = draw("line", { class: "query", x1: CENTRE, y1: CENTRE });
   const handle = draw("circle", { class: "handle", r: 13, tabindex: 0, role: "application",
@@ -57,28 +57,28 @@ function startOneQuery(box) {
   const left = plane("Query and keys", line, ...shadows, ...keyArrows, ...disks, ...keyNames, arrow, handle, name);
 
   const hull = draw("polygon", { class: "hull" });
-  const pulls = VALUES.map((value, j) => draw("line", { class: `pull h${j}`, x2: x(value), y2: y(value) }));
-  const points = VALUES.map((value, j) => draw("circle", { class: `value h${j}`, cx: x(value), cy: y(value), r: 6 }));
+  const pulls = VALUES.map((value, j) => draw("line", { class: `pull head-${j}`, x2: x(value), y2: y(value) }));
+  const points = VALUES.map((value, j) => draw("circle", { class: `value head-${j}`, cx: x(value), cy: y(value), r: 6 }));
   const valueNames = VALUES.map((value, j) => draw("text", { x: x(value), y: y(value) - 12, "text-anchor": "middle" }, NAMES[j]));
   const mark = draw("circle", { class: "answer", r: 8 });
-  const markName = draw("text", { class: "answer-name", dy: "-0.9em", "text-anchor": "middle" }, "answer");
+  const markName = draw("text", { class: "answer-name", dy: "1.9em", "text-anchor": "middle" }, "answer");
   const right = plane("Values and answer", hull, ...pulls, ...points, ...valueNames, mark, markName);
   right.svg.setAttribute("aria-hidden", "true");
 
   const scaled = make("input", { type: "checkbox", checked: true, onchange: show });
   const rows = NAMES.map((token, j) => {
-    const box = make("input", { type: "checkbox", checked: true, onchange: () => { mask[j] = box.checked; show(); }, attributes: { "aria-label": `${token} may be attended to` } });
+    const box = make("input", { type: "checkbox", checked: true, onchange: () => { mask[j] = box.checked; show(); } });
     const cells = ["product", "score", "exponential"].map(() => make("td"));
-    const bar = make("span", { className: `bar h${j}` }), weight = make("span");
-    const row = make("tr", {}, make("th", { scope: "row" }, token), make("td", {}, box), ...cells, make("td", { className: "weight" }, weight, bar));
+    const bar = make("span", { className: `bar head-${j}` }), weight = make("span");
+    const row = make("tr", {}, make("th", { scope: "row" }, make("label", {}, box, ` ${token}`)), ...cells, make("td", { className: "weight" }, weight, bar));
     return { row, cells, bar, weight, box };
   });
   const scoreHead = make("th", { scope: "col" });
-  const heads = ["key", "mask", "q · k", scoreHead, "exp", "weight"].map((head) => (head instanceof Node ? head : make("th", { scope: "col" }, head)));
+  const heads = ["key", "q · k", scoreHead, "exp", "weight"].map((head) => (head instanceof Node ? head : make("th", { scope: "col" }, head)));
   const table = make("table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows.map(({ row }) => row)));
   const words = make("p", { id: "one-query-words", attributes: { role: "status" } });
   box.append(make("div", { className: "planes" }, left.figure, right.figure),
-    make("label", {}, scaled, " divide the scores by √d", make("sub", {}, "k"), " = √2"), table, words);
+    make("label", {}, scaled, " divide the scores by √d", make("sub", {}, "k"), " = √2"), make("p", {}, "A key without a tick is masked."), table, words);
 
   function moveTo(vector) {
     q = vector.map((number) => Math.round(10 * Math.min(REACH, Math.max(-REACH, number))) / 10 + 0);
@@ -128,6 +128,7 @@ function startOneQuery(box) {
     moveTo([((event.clientX - from) * scale - CENTRE) / UNIT, (CENTRE - (event.clientY - top) * scale) / UNIT]);
   };
   left.svg.addEventListener("pointerdown", (event) => {
+    if (event.pointerType !== "mouse" && event.target !== handle) return; // a finger beside it scrolls the page
     event.preventDefault();
     left.svg.setPointerCapture(event.pointerId);
     handle.focus();

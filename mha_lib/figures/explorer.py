@@ -70,7 +70,10 @@ def stored_sentence(
 
 
 def explorer_html(
-    sentences: Sequence[dict[str, Any]], averages: np.ndarray, start: dict[str, Any], static: str = "../_static"
+    sentences: Sequence[dict[str, Any]],
+    averages: np.ndarray,
+    start: dict[str, Any],
+    static: str = "../_static",
 ) -> str:
     """The HTML of an explorer.
 
