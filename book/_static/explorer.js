@@ -28,7 +28,7 @@ class Explorer {
   // --- what stands in the page ------------------------------------------------------------------------------------
 
   build() {
-    this.chooser = make("select", { onchange: () => this.takeSentence(+this.chooser.value) });
+    this.chooser = make("select", { id: "explorer-sentence", onchange: () => this.takeSentence(+this.chooser.value) });
     this.tokenRow = make("div", { className: "explorer-tokens", attributes: { role: "group", "aria-label": "The token that asks" } });
     moveWithArrows(this.tokenRow, 0, (place) => place === this.query || this.ask(place));
     this.words = make("p", { className: "explorer-words", attributes: { role: "status" } });
@@ -42,7 +42,7 @@ class Explorer {
     this.averageTable = make("table", { className: "table" });
     const scrolling = (name, table) => make("div", { className: "explorer-scroll", tabIndex: 0, attributes: { role: "region", "aria-label": name } }, table);
     this.box.append(
-      make("label", { className: "explorer-sentence" }, "Sentence ", this.chooser),
+      make("label", { htmlFor: "explorer-sentence" }, "Sentence"), this.chooser,
       this.ownSentence(),
       make("p", { className: "explorer-step" }, make("b", {}, "Who asks?"), " Point at a token, or move with the arrow keys."),
       this.tokenRow,

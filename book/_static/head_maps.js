@@ -24,9 +24,14 @@ class HeadMaps {
     Object.assign(this, { text, tokens, nouns: new Set(nouns), fits, links, n: tokens.length });
     this.maps = Array.from({ length: HEAD_COUNT }, (_, head) => maps.subarray(head * this.n ** 2, (head + 1) * this.n ** 2));
     this.usuals = [];
-    this.isDelimiter = tokens.map((token) => ["[CLS]", "[SEP]"].includes(token) || !/[\p{L}\p{N}]/u.test(token));
+    const lower = text.toLowerCase();
+    const inside = (place) => tokens[place] === "'" && lower.includes(`${tokens[place - 1]}'${tokens[place + 1]}`); // didn't
+    this.isDelimiter = tokens.map((token, place) => ["[CLS]", "[SEP]"].includes(token) || !(inside(place) || /[\p{L}\p{N}]/u.test(token)));
     this.firstPiece = []; // for each token, the place where its word starts
-    tokens.forEach((token, place) => this.firstPiece.push(token.startsWith("##") ? this.firstPiece[place - 1] : place));
+    tokens.forEach((token, place) => {
+      const goesOn = token.startsWith("##") || inside(place) || inside(place - 1);
+      this.firstPiece.push(goesOn ? this.firstPiece[place - 1] : place);
+    });
   }
 
   /** The weights of a head, or of a mean: n · n numbers. */

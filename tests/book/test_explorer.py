@@ -46,9 +46,10 @@ def choose_heads(explorer, *heads):
         button = explorer.get_by_label(head_name(head), exact=True)
         if button.get_attribute("aria-pressed") == "false":
             button.click()
-    for button in explorer.locator(".explorer-heads button[aria-pressed=true]").all():
-        if button.get_attribute("aria-label") not in map(head_name, heads):
-            button.click()
+    chosen = explorer.locator(".explorer-heads button[aria-pressed=true]")
+    for name in chosen.evaluate_all("all => all.map(b => b.getAttribute('aria-label'))"):
+        if name not in map(head_name, heads):
+            explorer.get_by_label(name, exact=True).click()
 
 
 def pressed(explorer, buttons):
@@ -177,7 +178,7 @@ def test_the_twelve_heads_of_a_layer_stand_side_by_side(explorer):
 def test_averages_are_those_over_the_labelled_sentences(explorer, model):
     explorer.get_by_text("Averages over many").click()
     choose_heads(explorer, 37)
-    cells = explorer.locator("table").nth(1).locator("td").all_inner_texts()
+    cells = explorer.locator("table").nth(1).locator("td").all_text_contents()
     rows = []
     for sentence in load_links():
         maps, names = model.run(sentence.text, bert_attention)[1][3, 1], model.tokens(sentence.text)
