@@ -1,8 +1,8 @@
 """Make an element of each line of code, so that a line that must go on in the next row does so indented.
 
-It may go on behind an opening bracket, a comma or an equals sign, and not inside a word. On a small screen a browser
-would start that row at the very left, as if it were code outside its block. The style sheet indents it by what the
-line is indented, and more.
+It may go on behind an opening bracket, a comma or an equals sign, and not inside a word. On a small screen a
+browser would start that row at the very left, as if it were code outside its block. The style sheet indents it by
+what the line is indented, and more.
 """
 
 import re
