@@ -55,7 +55,7 @@ def stored_sentence(
     links: dict[int, list[int]] = {}
     for start, end in (link for relation in sentence.links.values() for link in relation):
         links.setdefault(places.index(start), []).append(places.index(end))
-    fits = {}
+    fits: dict[int, int] = {}
     for start, _ in sentence.links["pronoun"]:
         fitting = [noun for noun in nouns if agrees(sentence.words[start], sentence.words[noun])]
         fits |= {places.index(start): places.index(noun) for noun in fitting[:1]}
