@@ -3,16 +3,18 @@
     python -m book.build
 
 * If nothing has changed since the last good build, nothing is done.
-* Otherwise every page is written anew, because each shows the titles of others; but cells are run only on pages
-  whose results are not in `_build/.jupyter_cache`. That cache knows a result by the page's cells; what else decides
-  results (`mha_lib`, Python, the pinned packages) empties it.
-* A page whose cells read other files of the repository says `execution_mode: force` in its head: it is run in
-  every build.
+* If nothing but the prose of pages has changed, only these pages are written anew.
+* Otherwise every page is, because each shows the titles of others; but cells are run only on pages whose results
+  are not in `_build/.jupyter_cache`. That cache knows a result by the page's cells; what else decides results
+  (`mha_lib`, Python, the pinned packages) empties it.
+* A page whose cells read other files of the repository says `execution_mode: force` in its head: it is run
+  whenever it is written.
 * The other pages run several at a time, before Sphinx starts, which would take one after the other.
 """
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -29,6 +31,12 @@ RESULTS_REST_ON = ["mha_lib", "constraints.txt"]
 BOOK_RESTS_ON = [*RESULTS_REST_ON, "_config.yml", "_toc.yml", "book", "exercises", "benchmarks/results"]
 AT_ONCE = min(4, os.cpu_count() or 1)  # a page that loads torch takes about half a gigabyte
 STRICT = ["--warningiserror", "--nitpick", "--keep-going"]
+# What a page has that can change how another page looks, or the numbers in it: its head, fenced blocks, headings,
+# labels, directives and their options, roles, links and HTML. The rest is prose.
+NOT_PROSE = re.compile(
+    r"\A---\n.*?^---$|^(?P<fence>`{3,}).*?^(?P=fence)$|^[#(:][^\n]*$|\{[\w:-]+\}`[^`]*`|\]\([^)]*\)|<[^>\n]*>",
+    re.MULTILINE | re.DOTALL,
+)
 
 
 class PageCache(JupyterCacheBase):  # type: ignore[misc]  # it has no types
@@ -49,6 +57,15 @@ def digest(root: Path, names: Iterable[str]) -> str:
             if path.is_file() and path.suffix != ".pyc":
                 total.update(repr((path.relative_to(root).as_posix(), path.read_bytes())).encode())
     return total.hexdigest()
+
+
+def shape(root: Path) -> str:
+    """A digest of all that the book rests on, but for the prose of its pages."""
+    pages = sorted(root.glob("book/*.md"))
+    kept = [(page.name, [match[0] for match in NOT_PROSE.finditer(read(page))]) for page in pages]
+    others = [name for name in BOOK_RESTS_ON if name != "book"]
+    others += [path.relative_to(root).as_posix() for path in root.glob("book/*") if path not in pages]
+    return hashlib.sha256(repr((kept, digest(root, sorted(others)))).encode()).hexdigest()
 
 
 def read(path: Path) -> str:
@@ -91,19 +108,23 @@ def run_pages(root: Path) -> None:
 
 def build(root: Path) -> int:
     """Build what is not there yet; the exit status."""
-    html, stamp = root / "_build" / "html", root / "_build" / "book.digest"
-    now = digest(root, BOOK_RESTS_ON)
+    html, stamp, shape_stamp = (root / "_build" / name for name in ("html", "book.digest", "shape.digest"))
+    now, shape_now = digest(root, BOOK_RESTS_ON), shape(root)
     if (html / "index.html").exists() and read(stamp) == now:
         print("The book is up to date.")
         return 0
     os.environ["OMP_NUM_THREADS"] = "1"  # pages run side by side, and sums come out alike on every machine
     run_pages(root)
-    stamp.unlink(missing_ok=True)
-    shutil.rmtree(html, ignore_errors=True)  # else pages that are gone would stay
-    command = [str(Path(sys.executable).with_name("jupyter-book")), "build", str(root), "--all", "--quiet"]
-    status = subprocess.run([*command, *STRICT], check=False).returncode
+    command = [str(Path(sys.executable).with_name("jupyter-book")), "build", str(root), "--quiet", *STRICT]
+    if not (html / "index.html").exists() or read(shape_stamp) != shape_now:
+        shutil.rmtree(html, ignore_errors=True)  # else pages that are gone would stay
+        command.append("--all")
+    for file in (stamp, shape_stamp):  # a build that fails is nothing to go on from
+        file.unlink(missing_ok=True)
+    status = subprocess.run(command, check=False).returncode
     if status == 0:
         stamp.write_text(now)
+        shape_stamp.write_text(shape_now)
     return status
 
 

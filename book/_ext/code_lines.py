@@ -1,7 +1,8 @@
 """Make an element of each line of code, so that a line that must go on in the next row does so indented.
 
-On a small screen a browser would start that row at the very left, as if it were code outside its block. The style
-sheet indents it by what the line is indented, and more.
+It may go on behind an opening bracket, a comma or an equals sign, and not inside a word. On a small screen a
+browser would start that row at the very left, as if it were code outside its block. The style sheet indents it by
+what the line is indented, and more.
 """
 
 import re
@@ -18,7 +19,12 @@ class LineFormatter(HtmlFormatter[str]):
 
     def _format_lines(self, tokensource: Any) -> Iterator[tuple[int, str]]:
         for is_code, line in super()._format_lines(tokensource):
-            yield is_code, f'<span class="line" style="--indent: {indent(line)}ch">{line}</span>'
+            yield is_code, f'<span class="line" style="--indent: {indent(line)}ch">{with_breaks(line)}</span>'
+
+
+def with_breaks(line: str) -> str:
+    """A line of highlighted code with marks where a browser may break it: behind what separates words."""
+    return re.sub(r"(<span class=\"[po]\">[^<]*[(\[{,=.]</span>)", r"\1<wbr>", line)
 
 
 def indent(line: str) -> int:

@@ -5,6 +5,7 @@ or a full stop would start the next line. A long name in a narrow table is broke
 """
 
 import re
+from html import escape
 from typing import Any
 
 from docutils import nodes
@@ -64,10 +65,10 @@ def break_names(document: nodes.document) -> None:
     in_narrow = {name for place in narrow for name in place.findall(nodes.literal)}
     for name in document.findall(nodes.literal):
         if name in in_narrow or max(map(len, name.astext().split()), default=0) > A_LINE:
-            first, *rest = re.split(INSIDE_A_NAME, name.astext())
-            name[:] = [nodes.Text(first)]
-            for word in rest:
-                name += [nodes.raw("", "<wbr>", format="html"), nodes.Text(word)]
+            words = re.split(INSIDE_A_NAME, name.astext())
+            if len(words) > 1:  # as one piece of HTML, since the search index would take pieces for words
+                html = "<wbr>".join(escape(word) for word in words)
+                name[:] = [nodes.raw("", f'<span class="pre">{html}</span>', format="html")]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -3,6 +3,7 @@
 =================  =========================================================================================
 `minilm`           the model in NumPy, and the stored sample that students get
 `make_sample`      how that sample was made
+`browser_model`    the model in 8 bits, which a page of the book loads
 `encoder`          the model in PyTorch, with a gate on every head (needs torch)
 `labelled_links`   sentences in which somebody has marked which word belongs to which
 `head_scores`      where heads look, as numbers, and weights between words in place of tokens

@@ -1,5 +1,6 @@
 """The built book, a browser without a network, and a server for the book."""
 
+import contextlib
 import fcntl
 import functools
 import http.server
@@ -67,13 +68,20 @@ class _Shelf(http.server.SimpleHTTPRequestHandler):
             super().do_GET()
 
 
-@pytest.fixture(scope="session")
-def addresses(book):
-    """Where the book is: as a folder, and below some path of a local server."""
-    handler = functools.partial(_Shelf, directory=book)
+@contextlib.contextmanager
+def served(folder):
+    """The address of a local server for a folder."""
+    handler = functools.partial(_Shelf, directory=folder)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        yield {"file": book.as_uri(), "http": f"http://127.0.0.1:{server.server_port}/{SHELF}"}
+        yield f"http://127.0.0.1:{server.server_port}/{SHELF}"
         server.shutdown()
         thread.join()
+
+
+@pytest.fixture(scope="session")
+def addresses(book):
+    """Where the book is: as a folder, and below some path of a local server."""
+    with served(book) as address:
+        yield {"file": book.as_uri(), "http": address}

@@ -8,7 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from book.build import PageCache
+from book.build import PageCache, shape
 
 ROOT = Path(__file__).parents[2]
 PAGE = """---
@@ -109,6 +109,24 @@ def test_only_changed_cells_run_and_the_book_is_the_same_as_one_from_nothing(roo
     assert files(root) == warm
 
 
+def test_where_prose_alone_has_changed_no_other_page_is_written_and_the_book_is_the_same_as_one_from_nothing(
+    root,
+):
+    edit(root / "_config.yml", "show_toc_level: 2", "show_toc_level: 1")  # so that all is written, and here
+    assert build(root)[0] == 0
+    other = root / "_build" / "html" / "book" / "b.html"
+    before = other.stat().st_mtime_ns
+    edit(root / "book" / "a.md", "Some prose.", "Other, *better* prose.")
+    status, said, ran = build(root)
+    assert (status, ran) == (0, []), said
+    assert "Other, <em>better</em> prose." in shown(root, "a")
+    assert other.stat().st_mtime_ns == before
+    warm = files(root)
+    shutil.rmtree(root / "_build")
+    assert build(root)[0] == 0
+    assert files(root) == warm
+
+
 def test_all_pages_run_if_the_library_has_changed_and_pages_that_are_gone_do_not_stay(root):
     edit(root / "mha_lib" / "__init__.py", "1", "2")
     (root / "book" / "b.md").rename(root / "book" / "c.md")
@@ -120,11 +138,43 @@ def test_all_pages_run_if_the_library_has_changed_and_pages_that_are_gone_do_not
     assert not (root / "_build/html/book/b.html").exists()
 
 
-def test_a_page_that_reads_other_files_runs_in_every_build(root):
+def test_a_page_that_reads_other_files_runs_whenever_the_book_is_written_anew(root):
     edit(root / "book" / "b.md", "  name: python3\n", "  name: python3\nmystnb:\n  execution_mode: force\n")
-    edit(root / "book" / "a.md", "Some prose.", "Other prose.")
+    edit(root / "book" / "a.md", "# The page a", "# Another title")
     assert build(root)[::2] == (0, ["b"])
-    assert "Other prose." in shown(root, "a")
+    assert "Another title" in shown(root, "b")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "prose"),
+    [
+        ("Some prose.", "Other prose, longer\nthan before.", True),
+        ("Some prose.", "Some prose.\n\nA paragraph, and 2 * 3 < 7.", True),
+        ("# The page a", "# Another title", False),
+        ("Some prose.", "Some prose, see [](#other).", False),
+        ("Some prose.", "(label)=\n\nSome prose.", False),
+        ("Some prose.", "Some prose {cite:p}`vaswani2017attention`.", False),
+        ("Some prose.", "Some prose.\n\n:::{note}\nOther prose.\n:::", False),
+        ('print("the', 'print("now the', False),
+        ("name: python3\n---", "name: python3\norphan: true\n---", False),
+    ],
+)
+def test_what_is_prose(tmp_path, old, new, prose):
+    (tmp_path / "book").mkdir()
+    page = tmp_path / "book" / "a.md"
+    page.write_text(PAGE.format(name="a"))
+    before = shape(tmp_path)
+    edit(page, old, new)
+    assert (shape(tmp_path) == before) is prose
+
+
+def test_a_style_sheet_or_a_page_that_is_new_is_no_prose(tmp_path):
+    (tmp_path / "book" / "_static").mkdir(parents=True)
+    shapes = {shape(tmp_path)}
+    for name in ("_static/course.css", "a.md", "models.json"):
+        (tmp_path / "book" / name).write_text("Some prose.")
+        shapes.add(shape(tmp_path))
+    assert len(shapes) == 4
 
 
 def test_a_book_with_a_failing_page_fails_again(root):

@@ -1,12 +1,15 @@
 """What the book's own Sphinx extensions do."""
 
 import re
+from html import unescape
 
 from docutils import nodes
 from docutils.utils import new_document
 from nbformat.v4 import new_output
 from pygments import highlight
 from pygments.lexers import PythonLexer
+from sphinx.search import WordCollector
+from sphinx.search.en import SearchEnglish
 
 from book._ext.code_lines import LineFormatter
 from book._ext.line_breaks import break_names, keep_formulas_whole, keep_percents_whole
@@ -62,7 +65,8 @@ def test_a_name_in_a_table_breaks_where_its_words_end():
     for name in ("split_heads", 4 * "long_names_"):
         document += nodes.paragraph("", "", nodes.literal("", name))
     break_names(document)
-    shown = [name.astext().replace("<wbr>", "|") for name in document.findall(nodes.literal)]
+    html = [name.astext().replace("<wbr>", "|") for name in document.findall(nodes.literal)]
+    shown = [unescape(re.sub("<[^>]*>", "", name)) for name in html]
     expected = [
         "split_|heads",
         "Multi|Head|Attention",
@@ -76,11 +80,27 @@ def test_a_name_in_a_table_breaks_where_its_words_end():
     assert shown == [*expected, "split_heads", (4 * "long_|names_|").removesuffix("|")]
 
 
+def test_a_name_with_marks_is_found_by_search_as_a_whole():
+    document = new_document("page")
+    document += nodes.entry("", nodes.paragraph("", "", nodes.literal("", "key_padding_mask")))
+    break_names(document)
+    assert "<wbr>" in document.astext()
+    words = WordCollector(document, SearchEnglish({}))
+    document.walk(words)
+    assert words.found_words == ["key_padding_mask"]
+
+
 def test_each_line_of_code_tells_how_far_it_is_indented():
     code = 'def f():\n    """Two\n      lines."""\n\n    return [  1]\n'
     lines = highlight(code, PythonLexer(), LineFormatter()).split('<span class="line" style="--indent: ')[1:]
     assert [line.split("ch")[0] for line in lines] == ["0", "4", "6", "0", "4"]
     assert "".join(re.sub("<[^>]*>", "", line.partition('">')[2]) for line in lines).strip() == code.strip()
+
+
+def test_a_line_of_code_may_go_on_behind_what_separates_words():
+    html = highlight("np.mean(maps[0], axis=1) + size_of_it\n", PythonLexer(), LineFormatter())
+    text = re.sub("<(?!wbr)[^>]*>", "", html).strip()
+    assert text == "np.<wbr>mean(<wbr>maps[<wbr>0],<wbr> axis=<wbr>1) + size_of_it"
 
 
 def test_symbols_in_plain_text_get_an_index_and_code_is_left_alone():

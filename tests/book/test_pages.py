@@ -1,6 +1,7 @@
 """Every page of the built book, opened in a browser that has no network."""
 
 import posixpath
+import re
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 
@@ -132,3 +133,24 @@ def test_search_works_from_a_folder(page, addresses):
     page.locator("ul.search li").first.wait_for()
     assert "One head" in page.locator("ul.search").inner_text()
     assert page.troubles == []
+
+
+def test_a_name_of_several_words_is_found_and_marked(page, addresses):
+    """In a table it has marks where it may be broken; search finds it all the same, and marks it where it leads."""
+    page.goto(f"{addresses['file']}/search.html?q=key_padding_mask")
+    page.locator("ul.search li a", has_text="Masks and fused kernels").click()
+    page.locator("mark.sought").first.wait_for()
+    assert set(page.locator("mark.sought").all_inner_texts()) == {"key_padding_mask"}
+    page.reload()
+    assert page.locator("mark.sought").count() == 0  # the next visit starts clean
+
+
+def test_titles_of_tabs_tell_pages_apart(book):
+    titles = [
+        re.search("<title>(.*?)</title>", (book / f"{name}.html").read_text("utf-8"))[1]
+        for name in toc_pages()
+    ]
+    assert len(set(titles)) == len(titles)
+    assert titles[0] == "Multi-head attention, built and tested"
+    assert "Assignment: single_head &#8212; Multi-head attention" in titles
+    assert [title for title in titles if len(title) > 70] == []
