@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mha_grader.course.authoring import BEGIN_SOLUTION, assignments, split_test
+from mha_grader.course.authoring import BEGIN_SOLUTION, assignments
 from mha_grader.course.kit import make_kit
+from mha_grader.course.sources import split_test
 
 ROOT = Path(__file__).parents[2]
 NAMES = assignments(ROOT)

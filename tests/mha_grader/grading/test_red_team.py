@@ -14,22 +14,12 @@ import psutil
 import pytest
 
 from mha_grader.course import assignment as assignments
-<<<<<<< HEAD
 from mha_grader.course import store
 from mha_grader.grading import rebuild
 from mha_grader.grading.grade import grade_submission
 from mha_grader.grading.judge import load_parts, run_parts
 from mha_grader.sandbox import fork_server
 from mha_grader.sandbox.sandbox import process_number
-=======
-from mha_grader.course import authoring, store
-from mha_grader.grading import grading, rebuild
-from mha_grader.grading.runner import load_parts, run_parts
-from mha_grader.grading.session import Budget, Session
-from mha_grader.sandbox import syscalls, wire
-from mha_grader.sandbox.fork_server import Limits
-from mha_grader.sandbox.sandbox import Sandbox, SandboxDied, SandboxMemory
->>>>>>> suite
 from mha_grader.testing.proxies import Recorder, local
 from tests.mha_grader.grading.test_red_team_replies import ARM
 
@@ -128,11 +118,7 @@ def test_very_many_words_take_no_memory_of_the_grader(toy, settings):
 # --- right code where the student's own is wrong --------------------------------------------------------------
 
 COURSE = Path(__file__).parents[3]
-<<<<<<< HEAD
 NAMES = assignments.assignments(COURSE)
-=======
-NAMES = authoring.assignments(COURSE)
->>>>>>> suite
 
 
 def borrowed(right):
