@@ -124,10 +124,10 @@ def gradient_norms(num_blocks: int, norm_first: bool, xavier: bool = True, seeds
         num_blocks: blocks of the stack.
         norm_first: True for pre-norm, False for post-norm.
         xavier: True draws the weights as Glorot and Bengio propose, False as PyTorch's linear layers do.
-        seeds: how many fresh stacks to take the mean of.
+        seeds: how many fresh stacks to measure.
 
     Returns:
-        The norms `(num_blocks,)`, from the block at the input to the block at the output.
+        The norms `(seeds, num_blocks)`, from the block at the input to the block at the output.
 
     Source: Xiong et al. 2020, On Layer Normalization in the Transformer Architecture, section 3.3.
     """
@@ -143,4 +143,4 @@ def gradient_norms(num_blocks: int, norm_first: bool, xavier: bool = True, seeds
             F.cross_entropy(stack(x).flatten(0, 1), label.flatten()).backward()
         weights = [stack.get_parameter(f"blocks.{i}.feed_forward.down.weight") for i in range(num_blocks)]
         norms.append([w.grad.norm().item() for w in weights if w.grad is not None])
-    return np.mean(norms, axis=0)
+    return np.array(norms)
