@@ -2,7 +2,7 @@
 
     python -m mha_lib.experiments.curves NAME …
 
-trains those runs of the named curves (`composition`, `head_sweep`, `pointers`, `two_tokens`) that are not stored
+trains those runs of the named curves (`composition`, `head_sweep`, `induction` …) that are not stored
 yet, and stores each as it ends; all of them take about a quarter of an hour on one core. To train a run again,
 delete its line. A chapter draws what is stored; a test repeats a run of each curve.
 """
@@ -15,7 +15,8 @@ from pathlib import Path
 from mha_lib.experiments.block_stack import follow_pointers
 from mha_lib.experiments.composition import compose
 from mha_lib.experiments.head_sweep import key_value_recall
-from mha_lib.experiments.one_layer import recall_tokens
+from mha_lib.experiments.induction import accuracy, repeated_sequences, train
+from mha_lib.experiments.one_layer import recall_tokens, reproducible
 
 FILE = Path(__file__).with_name("curves.json")
 SEEDS = (0, 1, 2)
@@ -38,6 +39,26 @@ def composition_run(num_blocks: int, num_heads: int, d_model: int, steps: int, s
     """The settings of one stack, with eight pointers."""
     sizes = {"num_blocks": num_blocks, "num_heads": num_heads, "n": 8, "d_model": d_model}
     return {**sizes, "steps": steps, "seed": seed}
+
+
+def induction_settings() -> Iterator[Settings]:
+    """One layer of four and of eight heads that continues a repeated pattern, and three times the steps."""
+    for num_heads in (4, 8):
+        for steps in (400, 1200):
+            for seed in SEEDS:
+                yield {"num_layers": 1, "num_heads": num_heads, "steps": steps, "seed": seed}
+
+
+def pattern_continued(**settings: int) -> float:
+    """Share of right next tokens on the sequences on which the chapter tests.
+
+    Args:
+        settings: those of `mha_lib.experiments.induction.train`.
+    """
+    model = train(**settings).model  # type: ignore[arg-type]
+    with reproducible(1):
+        test = repeated_sequences(1000)
+    return accuracy(model, test)
 
 
 def pointer_settings() -> Iterator[Settings]:
@@ -67,6 +88,7 @@ def two_token_settings() -> Iterator[Settings]:
 
 CURVES: dict[str, tuple[Callable[[], Iterator[Settings]], Callable[..., float]]] = {
     "composition": (composition_settings, lambda **settings: compose(**settings).explained),
+    "induction": (induction_settings, pattern_continued),
     "pointers": (pointer_settings, lambda **settings: follow_pointers(**settings).right),
     "head_sweep": (sweep_settings, key_value_recall),
     "two_tokens": (two_token_settings, lambda **settings: recall_tokens(**settings).both),
