@@ -28,8 +28,9 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # So far the weights were random, and no head meant anything. Now you open a model that many people use:
 # all-MiniLM-L6-v2, which turns sentences into vectors for search. It has 6 layers of 12 heads, d_model = 384,
-# and it was trained to give sentences of like meaning like vectors. Nobody told its heads what to do. You find
-# out what they do.
+# and it was trained to give sentences of like meaning like vectors. (Before that, a model twice as deep was trained
+# to imitate a larger one, its attention maps included, and every second layer of it was kept.) No label said what
+# a head is for. You find out what they do.
 #
 # | no. | item | what it is | points | minutes |
 # |---|---|---|---|---|

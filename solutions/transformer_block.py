@@ -79,7 +79,7 @@ from mha_lib.torch_attention import MultiHeadAttention, attention
 # ## 1. `FeedForward`: every token by itself
 #
 # **Points** {points FeedForward} · **Difficulty** 1 of 5 · **Importance** 4 of 5 · **Minutes** 15 ·
-# **Book** *The Transformer block*, section *The feed-forward half*
+# **Book** *The Transformer block*, section *The feed-forward sublayer*
 #
 # Two linear layers with a curve between them, applied to each token alone: `up` widens the token, the curve
 # bends, `down` makes it narrow again. The curve is the GELU: x·Φ(x), where Φ(x) is the probability that a

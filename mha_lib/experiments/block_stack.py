@@ -1,4 +1,4 @@
-"""Stacks of Transformer blocks: what depth can do that more heads cannot, and what a deep stack starts from.
+"""Stacks of Transformer blocks: pointers that are followed, and the gradients that a deep stack starts from.
 
 *Following pointers* (`follow_pointers`): every position holds a letter and points to another position. It must
 report the letter that stands where its pointer leads, where the pointer found there leads, and so on.
@@ -24,28 +24,36 @@ class BlockStack(nn.Module):
     Args:
         d_in: number of input features.
         num_blocks: number of blocks.
-        num_heads: heads of each block, a divisor of `D_MODEL`.
+        num_heads: heads of each block, a divisor of `d_model`.
         d_ff: width inside the feed-forward networks.
         d_out: number of output features.
         norm_first: True for pre-norm blocks, with one more norm behind the last; False for post-norm.
+        d_model: width of the stack.
 
     Source: Xiong et al. 2020, On Layer Normalization in the Transformer Architecture, section 3.
     """
 
     def __init__(
-        self, d_in: int, num_blocks: int, num_heads: int, d_ff: int, d_out: int, norm_first: bool = True
+        self,
+        d_in: int,
+        num_blocks: int,
+        num_heads: int,
+        d_ff: int,
+        d_out: int,
+        norm_first: bool = True,
+        d_model: int = D_MODEL,
     ) -> None:
         super().__init__()
-        self.embed = nn.Linear(d_in, D_MODEL)
+        self.embed = nn.Linear(d_in, d_model)
         self.blocks = nn.Sequential(
-            *(TransformerBlock(D_MODEL, num_heads, d_ff, norm_first) for _ in range(num_blocks))
+            *(TransformerBlock(d_model, num_heads, d_ff, norm_first) for _ in range(num_blocks))
         )
-        self.norm = nn.LayerNorm(D_MODEL) if norm_first else nn.Identity()
-        self.read_out = nn.Linear(D_MODEL, d_out)
+        self.norm = nn.LayerNorm(d_model) if norm_first else nn.Identity()
+        self.read_out = nn.Linear(d_model, d_out)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map tokens `(batch, n, d_in)` to `(batch, n, d_out)`."""
-        x = self.blocks(self.embed(x))  # (batch, n, D_MODEL)
+        x = self.blocks(self.embed(x))  # (batch, n, d_model)
         return self.read_out(self.norm(x))  # (batch, n, d_out)
 
 
@@ -114,10 +122,10 @@ def gradient_norms(num_blocks: int, norm_first: bool, xavier: bool = True, seeds
         num_blocks: blocks of the stack.
         norm_first: True for pre-norm, False for post-norm.
         xavier: True draws the weights as Glorot and Bengio propose, False as PyTorch's linear layers do.
-        seeds: how many fresh stacks to take the mean of.
+        seeds: how many fresh stacks to measure.
 
     Returns:
-        The norms `(num_blocks,)`, from the block at the input to the block at the output.
+        The norms `(seeds, num_blocks)`, from the block at the input to the block at the output.
 
     Source: Xiong et al. 2020, On Layer Normalization in the Transformer Architecture, section 3.3.
     """
@@ -133,4 +141,4 @@ def gradient_norms(num_blocks: int, norm_first: bool, xavier: bool = True, seeds
             F.cross_entropy(stack(x).flatten(0, 1), label.flatten()).backward()
         weights = [stack.get_parameter(f"blocks.{i}.feed_forward.down.weight") for i in range(num_blocks)]
         norms.append([w.grad.norm().item() for w in weights if w.grad is not None])
-    return np.mean(norms, axis=0)
+    return np.array(norms)

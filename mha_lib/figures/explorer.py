@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from mha_lib.minilm.head_scores import delimiter_score, is_delimiter, marked_nouns, owners
+from mha_lib.minilm.head_scores import delimiter_score, is_delimiter, owners
 from mha_lib.minilm.labelled_links import Labelled, agrees
+from mha_lib.minilm.link_answers import marked_nouns
 from mha_lib.real_heads import offset_score
 
 SCRIPTS = ("elements.js", "head_maps.js", "head_drawing.js", "explorer.js")  # in this order

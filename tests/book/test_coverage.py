@@ -47,6 +47,12 @@ TOPICS = {
         "follow-up-more-heads follow-up-pruning follow-up-grouped follow-up-gpu"
     ),
     "A26 why scores are divided by the root of the width": "one-head-scale",
+    "A41 relations: related words, far ones, cause and effect; the links of example sentences": (
+        "real-heads-where real-heads-related real-heads-published"
+    ),
+    "A42 one product or eight; attention over space and features; what a channel carries; what goes in": (
+        "speed-products several-heads-analogies several-heads-before several-heads-next-word"
+    ),
     "B1 a head sees a slice of the embedding": "several-heads-all-features misconception-slices",
     "B2 narrow heads must specialise": "differ-equal misconception-forced",
     "B3 several heads have more parameters": "several-heads-parameters misconception-parameters",
@@ -79,8 +85,8 @@ def anchors(book):
 
 def test_no_topic_is_forgotten():
     numbers = [topic.split()[0] for topic in TOPICS]
-    last = {"A": 26, "B": 12, "C": 6}
-    assert numbers == [f"{kind}{number}" for kind in last for number in range(1, last[kind] + 1)]
+    expected = {"A": (*range(1, 27), 41, 42), "B": range(1, 13), "C": range(1, 7)}
+    assert numbers == [f"{kind}{number}" for kind, those in expected.items() for number in those]
 
 
 @pytest.mark.parametrize("topic", TOPICS)
