@@ -1,1 +1,1 @@
-"""What pages show: `plotting` is the look of the figures, `explorer` the heads of a model as a part of a page."""
+"""What pages show: `plotting` is the look of the figures, `head_colours` the colours of heads, `explorer` a part of a page."""

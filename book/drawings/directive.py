@@ -1,0 +1,64 @@
+"""`{drawing} whole-layer` puts a drawing into a page: inline SVG, its steps and its caption.
+
+The option `:name:` makes it a target for links and `{numref}`. Inline SVG follows the page's fonts and its light
+and dark colours, and needs no file. The colours of heads become a style sheet of the book.
+"""
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from mha_lib.figures.head_colours import head_colours_css
+
+from .catalogue import DRAWINGS
+
+COLOURS = "head_colours.css"
+
+
+class DrawingInPage(SphinxDirective):
+    """A figure with a drawing."""
+
+    required_arguments = 1
+    option_spec: ClassVar[dict[str, Any]] = {"name": directives.unchanged}
+
+    def run(self) -> list[nodes.Node]:
+        """The figure; it is numbered like all others.
+
+        Raises:
+            ExtensionError, by Sphinx: there is no drawing of that name.
+        """
+        drawn = DRAWINGS.get(self.arguments[0])
+        if drawn is None:
+            raise self.error(f"no drawing is called {self.arguments[0]!r}; there are {', '.join(DRAWINGS)}")
+        for source in Path(__file__).parent.glob("*.py"):
+            self.env.note_dependency(str(source))
+        figure = nodes.figure(classes=["drawing"])
+        figure += nodes.raw("", drawn.html(), format="html")
+        if drawn.steps:
+            items = [nodes.list_item("", nodes.paragraph(text=step)) for step in drawn.steps]
+            figure += nodes.enumerated_list(
+                "", *items, classes=["drawing-steps"], enumtype="arabic", suffix="."
+            )
+        figure += nodes.caption(text=drawn.look)
+        self.set_source_info(figure)
+        self.add_name(figure)
+        return [figure]
+
+
+def write_colours(app: Sphinx) -> None:
+    """Write the style sheet of the head colours beside those that are copied."""
+    folder = Path(app.outdir) / "_static"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / COLOURS).write_text(head_colours_css(), "utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Sphinx calls this when it loads the extension."""
+    app.add_directive("drawing", DrawingInPage)
+    app.add_css_file(COLOURS)
+    app.connect("builder-inited", write_colours)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
