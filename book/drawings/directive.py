@@ -39,7 +39,7 @@ class DrawingInPage(SphinxDirective):
         figure = nodes.figure(classes=["drawing"])
         figure += nodes.raw("", drawn.html(), format="html")
         if drawn.steps:
-            items = [nodes.list_item("", nodes.paragraph(text=step)) for step in drawn.steps]
+            items = [nodes.list_item("", named(step)) for step in drawn.steps]
             figure += nodes.enumerated_list(
                 "", *items, classes=["drawing-steps"], enumtype="arabic", suffix="."
             )
@@ -47,6 +47,12 @@ class DrawingInPage(SphinxDirective):
         self.set_source_info(figure)
         self.add_name(figure)
         return [figure]
+
+
+def named(step: str) -> nodes.paragraph:
+    """A step whose first sentence, its name, stands out."""
+    name, _, rest = step.partition(" ")
+    return nodes.paragraph("", "", nodes.strong("", name), nodes.Text(f" {rest}"))
 
 
 def write_colours(app: Sphinx) -> None:

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .shapes import Picture
+from .shapes import Piece, svg
 
-Make = Callable[[bool], Picture]
+Make = Callable[[bool], Piece]
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Drawing:
     def html(self) -> str:
         """The picture as inline SVG: one that serves every width, or two of which the style sheet shows one."""
         svgs = [
-            self.make(narrow).svg(f"{self.name}-{width}", self.title, self.description, width)
+            svg(self.make(narrow), f"{self.name}-{width}", self.title, self.description, width)
             for width, narrow in (("wide", False), ("narrow", True))
         ]
         if svgs[0].replace("-wide-", "-narrow-").replace('class="wide"', 'class="narrow"') == svgs[1]:

@@ -12,8 +12,8 @@ from .shapes import (
     Cells,
     Frame,
     Group,
+    Linked,
     Mixture,
-    Picture,
     Piece,
     Text,
     Weights,
@@ -64,7 +64,7 @@ def some_weights() -> np.ndarray:
         "Mix. W_O makes every feature of the result from all heads.",
     ),
 )
-def whole_layer(_narrow: bool) -> Picture:
+def whole_layer(_narrow: bool) -> Piece:
     """X → Q, K, V → heads → side by side → W_O."""
     side = (11.0, 13.0)
     words = column(*(Text(word, SMALL) for word in WORDS), gap=-2.6, align=1)
@@ -95,16 +95,18 @@ def whole_layer(_narrow: bool) -> Picture:
     )
     stages = column(top, projections, heads, product, gap=32)
 
-    links = [curve(x.bottom, maker.top) for maker in makers]
-    links += [arrow(maker.bottom, matrix.top) for maker, matrix in zip(makers, joint, strict=True)]
-    for head, lane in enumerate(lanes):
-        own = slice(head * D_K, (head + 1) * D_K)
-        for matrix, slot in zip(joint, lane.own, strict=True):
-            entry = (slot.top[0], lane.frame.y)
-            links.append(curve(matrix.part(cols=own).bottom, entry, f"h{head}"))
-        way_out = (lane.found.bottom[0], lane.frame.bottom[1])
-        links += [*lane.links(), arrow(lane.found.bottom, way_out, f"h{head}", tip=False)]
-        links.append(curve(way_out, joined.part(cols=own).top, f"h{head}"))
+    def links() -> list[str]:
+        drawn = [curve(x.bottom, maker.top) for maker in makers]
+        drawn += [arrow(maker.bottom, matrix.top) for maker, matrix in zip(makers, joint, strict=True)]
+        for head, lane in enumerate(lanes):
+            own, colour = slice(head * D_K, (head + 1) * D_K), f"h{head}"
+            for matrix, slot in zip(joint, lane.own, strict=True):
+                drawn.append(curve(matrix.part(cols=own).bottom, (slot.top[0], lane.frame.y), colour))
+            way_out = (lane.found.bottom[0], lane.frame.bottom[1])
+            drawn += [*lane.links(), arrow(lane.found.bottom, way_out, colour, tip=False)]
+            drawn.append(curve(way_out, joined.part(cols=own).top, colour))
+        return drawn
+
     at = [
         makers[0].left[1],
         heads.y - 16,
@@ -115,7 +117,7 @@ def whole_layer(_narrow: bool) -> Picture:
     badges = [Badge(number) for number in range(1, 6)]
     for badge, y_of in zip(badges, at, strict=True):
         badge.move(stages.x - 26, y_of - 10)
-    return Picture(Group([stages, *badges]), links)
+    return Linked(Group([stages, *badges]), links)
 
 
 class Lane:

@@ -183,7 +183,8 @@ def under(caption: str, piece: Piece, size: float = SMALL, gap: float = 4, class
 
 def rectangle(x: float, y: float, width: float, height: float, classes: str, radius: float = 2) -> str:
     """The mark of a rectangle with round corners."""
-    return f'<rect class="{classes}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="{radius:g}"/>'
+    place = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="{radius:g}"'
+    return f'<rect class="{classes}" {place}/>'
 
 
 class Frame(Piece):
@@ -322,6 +323,23 @@ class Badge(Piece):
         return f'<circle class="step" cx="{x:.1f}" cy="{y:.1f}" r="10"/>{self.text.marks()}'
 
 
+class Linked(Piece):
+    """A piece and the links in it, which are drawn once all has its place."""
+
+    def __init__(self, piece: Piece, links: Callable[[], Sequence[str]]):
+        super().__init__(piece.width, piece.height, piece.x, piece.y)
+        self.piece, self.links = piece, links
+
+    def move(self, dx: float, dy: float) -> None:
+        """Shift the piece; the links follow."""
+        super().move(dx, dy)
+        self.piece.move(dx, dy)
+
+    def marks(self) -> str:
+        """The piece, and the links on top."""
+        return self.piece.marks() + "".join(self.links())
+
+
 # --- links -----------------------------------------------------------------------------------------------
 
 
@@ -341,12 +359,22 @@ def arrow(start: Point, end: Point, classes: str = "", tip: bool = True) -> str:
 
 
 def curve(
-    start: Point, end: Point, classes: str = "", out: Point = (0, 1), into: Point = (0, 1), tip: bool = True
+    start: Point,
+    end: Point,
+    classes: str = "",
+    out: Point = (0, 1),
+    into: Point = (0, 1),
+    reach: float | None = None,
+    tip: bool = True,
 ) -> str:
-    """A line that leaves in the direction `out` and arrives in the direction `into`, both of length 1."""
+    """A line that leaves in the direction `out` and arrives in the direction `into`, both of length 1.
+
+    `reach` is how far it goes on in these directions before it turns; by default half of the way.
+    """
     (x0, y0), (x1, y1) = start, end
-    leave = max(6.0, 0.55 * abs((x1 - x0) * out[0] + (y1 - y0) * out[1]))
-    arrive = max(6.0, 0.55 * abs((x1 - x0) * into[0] + (y1 - y0) * into[1]))
+    leave, arrive = (
+        reach or max(6.0, 0.55 * abs((x1 - x0) * way[0] + (y1 - y0) * way[1])) for way in (out, into)
+    )
     bends = [
         (x0 + leave * out[0], y0 + leave * out[1]),
         (x1 - arrive * into[0], y1 - arrive * into[1]),
@@ -358,32 +386,23 @@ def curve(
 
 # --- a whole drawing -------------------------------------------------------------------------------------
 
-WIDE, NARROW = 680.0, 320.0  # the widest that fit a page and a telephone
+WIDE = 680.0  # a page; a telephone has 320
 
 
-@dataclass(frozen=True)
-class Picture:
-    """Placed pieces, the links between them, and marks that lie below both."""
+def svg(content: Piece, name: str, title: str, description: str, classes: str) -> str:
+    """An SVG element of a piece's natural size that scales with the page.
 
-    content: Piece
-    links: Sequence[str] = ()
-    behind: Sequence[str] = ()
-
-    def svg(self, name: str, title: str, description: str, classes: str = "") -> str:
-        """An SVG element of the picture's natural size that scales with the page.
-
-        Raises:
-            ValueError: the picture is wider than a page.
-        """
-        margin = 2.0
-        width, height = self.content.width + 2 * margin, self.content.height + 2 * margin
-        if width > WIDE:
-            raise ValueError(f"drawing {name} is {width:.0f} wide, a page has {WIDE:.0f}")
-        left, top = self.content.x - margin, self.content.y - margin
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="{classes}" role="img"'
-            f' aria-labelledby="{name}-title {name}-desc" viewBox="{left:.1f} {top:.1f} {width:.1f} {height:.1f}"'
-            f' style="max-width: {width:.0f}px"><title id="{name}-title">{escape(title)}</title>'
-            f'<desc id="{name}-desc">{escape(description)}</desc>'
-            f"{''.join(self.behind)}{self.content.marks()}{''.join(self.links)}</svg>"
-        )
+    Raises:
+        ValueError: the piece is wider than a page.
+    """
+    margin = 2.0
+    width, height = content.width + 2 * margin, content.height + 2 * margin
+    if width > WIDE:
+        raise ValueError(f"drawing {name} is {width:.0f} wide, a page has {WIDE:.0f}")
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="{classes}" role="img"'
+        f' aria-labelledby="{name}-title {name}-desc"'
+        f' viewBox="{content.x - margin:.1f} {content.y - margin:.1f} {width:.1f} {height:.1f}"'
+        f' style="max-width: {width:.0f}px"><title id="{name}-title">{escape(title)}</title>'
+        f'<desc id="{name}-desc">{escape(description)}</desc>{content.marks()}</svg>'
+    )
