@@ -4,6 +4,7 @@
 `shapes`      the vocabulary: pieces, rows and columns of them, and links
 `drawing`     what belongs to a drawing besides its picture
 `layer` …     the drawings, each a function
+`sentence`    a sentence whose tokens are coloured by attention
 `catalogue`   all drawings by name
 `directive`   puts them into pages
 ============  ==============================================================================

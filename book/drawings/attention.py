@@ -51,7 +51,10 @@ class Bar(Piece):
         """The bar, and the number behind its end."""
         end = self.x + self.length * self.share
         self.number.move(end + 2 - self.number.x, self.y + 2 - self.number.y)
-        return rectangle(self.x, self.y + 3, max(1.0, end - self.x), 14, "weight h0", 2) + self.number.marks()
+        return (
+            rectangle(self.x, self.y + 3, max(1.0, end - self.x), 14, "weight head-0", 2)
+            + self.number.marks()
+        )
 
 
 def vector(numbers: Sequence[float], classes: str, wide: float = 18) -> Cells:
@@ -79,7 +82,7 @@ def one_query(_narrow: bool) -> Piece:
     scores = KEYS @ QUERY / np.sqrt(len(QUERY))
     query = vector(QUERY, "cell")
     keys = [vector(key, "cell") for key in KEYS]
-    values = [vector(value, "cell h0", 24) for value in VALUES]
+    values = [vector(value, "cell head-0", 24) for value in VALUES]
     bars = [Bar(weight, 76) for weight in weights]
     columns = [
         column(
@@ -90,14 +93,14 @@ def one_query(_narrow: bool) -> Piece:
         column(Text("values", SMALL, "strong"), *values, gap=5),
     ]
     table = row(*columns, gap=12, align=1)
-    found = vector(answer.round(2), "cell h0", 40)
+    found = vector(answer.round(2), "cell head-0", 40)
     last = row(Text("answer", SMALL, "strong"), found, gap=8)
     last.move(table.x + table.width - last.width, table.y + table.height + 22)
 
     def links() -> list[str]:
         drawn = [arrow(query.bottom, (query.bottom[0], columns[0].pieces[3].y))]
         for value, weight, at in zip(values, weights, (0.8, 0.65, 0.4), strict=True):
-            line = curve(value.right, found.at(1, at), "h0", (1, 0), (-1, 0), reach=34, tip=False)
+            line = curve(value.right, found.at(1, at), "head-0", (1, 0), (-1, 0), reach=34, tip=False)
             drawn.append(f'<g class="share" style="--share: {weight:.3f}">{line}</g>')
         return drawn
 
@@ -170,16 +173,16 @@ def one_head_or_two(narrow: bool) -> Piece:
     if not narrow:
         titles = tuple(title.replace("\n", " ") for title in titles)
     blend = "½ animal\n+ ½ tired" if narrow else "½ animal + ½ tired"
-    one = told(narrow, titles[0], {"animal": "h0", "tired": "h0"}, [(blend, "h0")])
-    answers = [("head 0: animal", "h0"), ("head 1: tired", "h1")]
-    two = told(narrow, titles[1], {"animal": "h0", "tired": "h1"}, answers)
+    one = told(narrow, titles[0], {"animal": "head-0", "tired": "head-0"}, [(blend, "head-0")])
+    answers = [("head 0: animal", "head-0"), ("head 1: tired", "head-1")]
+    two = told(narrow, titles[1], {"animal": "head-0", "tired": "head-1"}, answers)
     return row(one, two, gap=20, align=0) if narrow else column(one, two, gap=26, align=0)
 
 
 def strip(words: Sequence[str], allowed: Sequence[bool], asks: str) -> Group:
     """The words that one query may attend to, and those that it may not."""
     chips = [
-        Frame(Text(word, TINY + 0.5), "cell h0" if seen else "hidden", (4, 1), 3)
+        Frame(Text(word, TINY + 0.5), "cell head-0" if seen else "empty", (4, 1), 3)
         for word, seen in zip(words, allowed, strict=True)
     ]
     return row(Text(asks, SMALL, "", 50), row(*chips, gap=3), gap=4)

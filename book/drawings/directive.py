@@ -1,6 +1,12 @@
-"""`{drawing} whole-layer` puts a drawing into a page: inline SVG, its steps and its caption.
+"""Two directives for pages.
 
-The option `:name:` makes it a target for links and `{numref}`. Inline SVG follows the page's fonts and its light
+`{drawing} whole-layer` puts a drawing into a page: inline SVG, its steps and its caption. The option `:name:`
+makes it a target for links and `{numref}`.
+
+`{sentence} it` prints the sentence that runs through the book, with each token coloured by the weight that it gets
+from the token “it”; `:head: 4 2` chooses layer and head of the trained model, counted from 1.
+
+Inline SVG follows the page's fonts and its light
 and dark colours, and needs no file. The colours of heads become a style sheet of the book.
 """
 
@@ -15,6 +21,7 @@ from sphinx.util.docutils import SphinxDirective
 from mha_lib.figures.head_colours import head_colours_css
 
 from .catalogue import DRAWINGS
+from .sentence import sentence_html
 
 COLOURS = "head_colours.css"
 
@@ -49,6 +56,18 @@ class DrawingInPage(SphinxDirective):
         return [figure]
 
 
+class SentenceInColour(SphinxDirective):
+    """A line of tokens."""
+
+    required_arguments = 1
+    option_spec: ClassVar[dict[str, Any]] = {"head": directives.unchanged_required}
+
+    def run(self) -> list[nodes.Node]:
+        """What one head looks at, from one word."""
+        layer, head = map(int, self.options["head"].split())
+        return [nodes.raw("", sentence_html(self.arguments[0], layer, head), format="html")]
+
+
 def named(step: str) -> nodes.paragraph:
     """A step whose first sentence, its name, stands out."""
     name, _, rest = step.partition(" ")
@@ -65,6 +84,7 @@ def write_colours(app: Sphinx) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Sphinx calls this when it loads the extension."""
     app.add_directive("drawing", DrawingInPage)
+    app.add_directive("sentence", SentenceInColour)
     app.add_css_file(COLOURS)
     app.connect("builder-inited", write_colours)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

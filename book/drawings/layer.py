@@ -33,7 +33,7 @@ N, D_MODEL = len(WORDS), HEADS * D_K
 
 def head_of(column: int) -> str:
     """The class of a column of features that heads own."""
-    return f"cell h{column // D_K}"
+    return f"cell head-{column // D_K}"
 
 
 def some_weights() -> np.ndarray:
@@ -99,7 +99,7 @@ def whole_layer(_narrow: bool) -> Piece:
         drawn = [curve(x.bottom, maker.top) for maker in makers]
         drawn += [arrow(maker.bottom, matrix.top) for maker, matrix in zip(makers, joint, strict=True)]
         for head, lane in enumerate(lanes):
-            own, colour = slice(head * D_K, (head + 1) * D_K), f"h{head}"
+            own, colour = slice(head * D_K, (head + 1) * D_K), f"head-{head}"
             for matrix, slot in zip(joint, lane.own, strict=True):
                 drawn.append(curve(matrix.part(cols=own).bottom, (slot.top[0], lane.frame.y), colour))
             way_out = (lane.found.bottom[0], lane.frame.bottom[1])
@@ -125,9 +125,9 @@ class Lane:
 
     def __init__(self, head: int, weights: np.ndarray):
         self.head = head
-        self.own = [Cells(N, D_K, f"cell h{head}", (9, 11)) for _ in "QKV"]
-        self.seen = Weights(weights, f"weight h{head}", 11)
-        self.found = Cells(N, D_K, f"cell h{head}", (9, 11))
+        self.own = [Cells(N, D_K, f"cell head-{head}", (9, 11)) for _ in "QKV"]
+        self.seen = Weights(weights, f"weight head-{head}", 11)
+        self.found = Cells(N, D_K, f"cell head-{head}", (9, 11))
         parts = [under(f"${kind}_{head}$", c, gap=1) for kind, c in zip("QKV", self.own, strict=True)]
         content = column(
             row(*parts, gap=8),
@@ -136,11 +136,11 @@ class Lane:
             gap=16,
             align=0,
         )
-        self.frame = Frame(content, f"lane h{head}", (7, 5))
+        self.frame = Frame(content, f"lane head-{head}", (7, 5))
 
     def links(self) -> list[str]:
         """Queries and keys give weights, weights and values the output."""
-        (q, k, v), of = self.own, f"h{self.head}"
+        (q, k, v), of = self.own, f"head-{self.head}"
         return [
             curve(q.bottom, self.seen.at(0.25, 0), of),
             curve(k.bottom, self.seen.at(0.75, 0), of),

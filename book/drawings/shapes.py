@@ -276,7 +276,7 @@ class Mixture(Piece):
                 self.y + i * high + 0.5,
                 stripe,
                 high - 1,
-                f"cell stripe h{head}",
+                f"cell stripe head-{head}",
                 0,
             )
             for i in range(self.rows)

@@ -37,7 +37,7 @@ class Features(Frame):
 
     def __init__(self, token: int, head: int):
         word = Text(TOKENS[token], SMALL, width=54)
-        super().__init__(word, f"cell h{head}", (0, 2), 2)
+        super().__init__(word, f"cell head-{head}", (0, 2), 2)
 
     def marks(self) -> str:
         """The box, and short lines where a feature ends."""
@@ -132,16 +132,16 @@ def output_projection(_narrow: bool) -> Piece:
         left, matrix, result = pieces
         return row(left, Text("×"), matrix, Text("="), result, gap=8)
 
-    joined = Cells(n, d_model, lambda _i, j: f"cell h{j // d_k}", side)
-    w_o = Cells(d_model, d_model, lambda i, _j: f"cell h{i // d_k}", side)
+    joined = Cells(n, d_model, lambda _i, j: f"cell head-{j // d_k}", side)
+    w_o = Cells(d_model, d_model, lambda i, _j: f"cell head-{i // d_k}", side)
     whole = product(joined, under("$W_O$", w_o), under("output", Mixture(n, d_model, heads, side)))
 
     rows: list[Piece] = []
     for head in range(heads):
-        left = Cells(n, d_k, f"cell h{head}", side)
-        block = Cells(d_k, d_model, f"cell h{head}", side)
+        left = Cells(n, d_k, f"cell head-{head}", side)
+        block = Cells(d_k, d_model, f"cell head-{head}", side)
         named = row(Text(f"head {head}", SMALL), left, gap=8)
-        result = Cells(n, d_model, f"cell h{head}", side)
+        result = Cells(n, d_model, f"cell head-{head}", side)
         rows.append(product(named, under(f"$W_O^{head}$", block, gap=2), result))
     total = Mixture(n, d_model, heads, side)
     rows.append(row(Text("added together", SMALL), Text("="), total, gap=8))

@@ -22,7 +22,9 @@ HEAD_COLOURS = (
 
 
 def head_colours_css() -> str:
-    """A style sheet that gives pages the colours as variables, `--mha-head-0` and so on, light and dark.
+    """A style sheet that gives pages the colours as variables, light and dark.
+
+    `--mha-head-0` is the colour of head 0; inside of an element of the class `head-0`, `--c` is that colour too.
 
     >>> print(head_colours_css()[:31])
     html { --mha-head-0: #0072b2; -
@@ -32,4 +34,5 @@ def head_colours_css() -> str:
         colours = (f"--mha-head-{head}: {pair[theme]};" for head, pair in enumerate(HEAD_COLOURS))
         return f"{selector} {{ {' '.join(colours)} }}\n"
 
-    return rule("html", 0) + rule('html[data-theme="dark"]', 1)
+    classes = (f".head-{head} {{ --c: var(--mha-head-{head}); }}\n" for head in range(len(HEAD_COLOURS)))
+    return rule("html", 0) + rule('html[data-theme="dark"]', 1) + "".join(classes)
