@@ -115,7 +115,7 @@ def one_query(_narrow: bool) -> Piece:
         strict=True,
     ):
         badge.move(x - 10, y - 10)
-    return Linked(Group([table, last, *badges, Piece(0, 0, values[0].right[0] + 30, 0)]), links)
+    return Linked(Group([table, last, *badges, Piece(0, 0, values[0].right[0] + 34, 0)]), links)
 
 
 def chip(word: str, classes: str, size: float) -> Frame:

@@ -70,7 +70,7 @@ def pre_norm() -> Linked:
             at = plus.bottom
         return [*drawn, stream(at, end.top)]
 
-    return Linked(Group([whole, *pluses]), links)
+    return Linked(Group([*whole.pieces, *pluses]), links)
 
 
 def post_norm() -> Linked:
@@ -98,7 +98,7 @@ def post_norm() -> Linked:
             at = norm.bottom
         return [*drawn, stream(at, end.top)]
 
-    return Linked(Group([whole, *pluses, *norms]), links)
+    return Linked(Group([*whole.pieces, *pluses, *norms]), links)
 
 
 @drawing(

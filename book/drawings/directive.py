@@ -70,8 +70,8 @@ class SentenceInColour(SphinxDirective):
 
 def named(step: str) -> nodes.paragraph:
     """A step whose first sentence, its name, stands out."""
-    name, _, rest = step.partition(" ")
-    return nodes.paragraph("", "", nodes.strong("", name), nodes.Text(f" {rest}"))
+    name, _, rest = step.partition(". ")
+    return nodes.paragraph("", "", nodes.strong("", f"{name}."), nodes.Text(f" {rest}"))
 
 
 def write_colours(app: Sphinx) -> None:

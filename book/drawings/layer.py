@@ -59,7 +59,8 @@ def some_weights() -> np.ndarray:
         "Project. Three matrices make queries, keys and values. Each number is made from all features of its"
         " token.",
         "Split. Head i gets the columns of its colour of Q, of K and of V. X itself is never cut.",
-        "Attend. Each head compares its queries with its keys, and blends its values by its own weights.",
+        "Attend. Each head compares its queries with its keys. The squares are its weights, by which it blends its"
+        " values.",
         "Concatenate. The outputs of the heads are laid side by side.",
         "Mix. W_O makes every feature of the result from all heads.",
     ),

@@ -140,7 +140,11 @@ def growing_cache(_narrow: bool) -> Piece:
     for step, word in enumerate(WORDS):
         pairs = [
             box(
-                f"$k_{i + 1}v_{i + 1}$", f"cell head-0{' fresh' if i == step else ''}", SMALL, width=40, height=24
+                f"$k_{i + 1}v_{i + 1}$",
+                f"cell head-0{' fresh' if i == step else ''}",
+                SMALL,
+                width=40,
+                height=24,
             )
             for i in range(step + 1)
         ]
