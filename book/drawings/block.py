@@ -129,7 +129,7 @@ LETTERS = "ACDBC"
         "Three levels, from top to bottom. The tokens A, C, D, B, C stand in a row. In layer 1, lines of one colour"
         " lead from each token to its right neighbour, which notes what stood before it: below D stands “after C”."
         " In layer 2, a line of another colour leads from D, the token noted as “after C”, to the last C. Below"
-        " the last C stands the prediction: D."
+        " the last C stands what comes next: D."
     ),
     look="Layer 1 notes at D that a C stood before it. So layer 2, at the next C, can find D and predict it.",
     steps=(
@@ -158,7 +158,7 @@ def induction_circuit(_narrow: bool) -> Piece:
     ]
     found = box("D", "cell head-1", NORMAL, width=wide, height=26)
     top, middle = row(*tokens, gap=gap), row(*notes, gap=gap)
-    whole = column(top, middle, column(found, Text("predicted", SMALL, width=wide), gap=2), gap=46, align=1)
+    whole = column(top, middle, column(found, Text("next", SMALL), gap=2), gap=46, align=1)
     badges = [Badge(number) for number in (1, 2, 3)]
     gaps = (top.y + top.height + 23, middle.y + middle.height + 16, found.left[1])
     for badge, y in zip(badges, gaps, strict=True):

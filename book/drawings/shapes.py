@@ -103,7 +103,8 @@ class Text(Piece):
     """A line of text."""
 
     def __init__(self, text: str, size: float = NORMAL, classes: str = "", width: float | None = None):
-        super().__init__(width_of(text, size) if width is None else width, 1.3 * size)
+        bold = 1.12 if "strong" in classes else 1
+        super().__init__(bold * width_of(text, size) if width is None else width, 1.3 * size)
         self.text, self.size, self.classes = text, size, classes
 
     def marks(self) -> str:
