@@ -129,7 +129,7 @@ def told(narrow: bool, title: str, looks: dict[str, str], found: Sequence[tuple[
     chips = {word: chip(word, f"cell {looks[word]}" if word in looks else "", size) for word in SENTENCE}
     chips["it"] = chip("it", "asks", size)
     arrived = [box(text, f"cell {classes}", size, pad=(6, 3)) for text, classes in found]
-    heading = lines(title, size, "strong")
+    heading = lines(title, size, "strong" if narrow else "strong start")
     if narrow:
         sentence = column(*chips.values(), gap=3, align=1)
         whole = column(heading, row(sentence, Piece(54, 0), gap=0), column(*arrived, gap=6), gap=12)

@@ -109,6 +109,47 @@ def merge_heads(_narrow: bool) -> Piece:
     return right_and_wrong(heads_of(found), table(content), table(wrong), "exchange, join")
 
 
+def memory_row(text: str, owner: np.ndarray | None) -> Group:
+    """The memory of three tokens of four features: each cell with its name, or with the head that reads it."""
+    tokens = [
+        Cells(
+            1,
+            4,
+            lambda _i, j, t=token: "cell" if owner is None else f"cell head-{owner[4 * t + j]}",
+            (24, 20),
+            lambda _i, j, t=token: f"{'abc'[t]}{j}" if owner is None else str(owner[4 * t + j]),
+        )
+        for token in range(3)
+    ]
+    return column(Text(text, SMALL, "start"), row(*tokens, gap=7), gap=4, align=0)
+
+
+@drawing(
+    title="Which places in memory a head reads",
+    description=(
+        "Three rows of twelve cells, four for each of the tokens a, b and c. First: the cells named by token and"
+        " feature, a0 to c3. Second, view then transpose: of each token the first two cells belong to head 0 and"
+        " the last two to head 1. Third, one reshape: the first six cells, all of token a and half of token b,"
+        " belong to head 0 and the last six to head 1."
+    ),
+    look=(
+        "The row is the memory of three tokens of four features each. Cut and exchanged, each head reads two"
+        " features of every token. Reshaped in one step, head 0 reads all of token a and half of token b."
+    ),
+)
+def memory(_narrow: bool) -> Piece:
+    """The same memory, read with two descriptions."""
+    places = np.arange(12)
+    right = places.reshape(3, 2, 2).swapaxes(0, 1)  # (heads, n, d_k)
+    wrong = places.reshape(2, 3, 2)  # the same shape
+    rows = [memory_row("in memory: token and feature", None)]
+    for name, read in (("view, then transpose", right), ("one reshape", wrong)):
+        strides = tuple(step // read.itemsize for step in read.strides)
+        owner = np.array([int((read[1] == place).any()) for place in places])
+        rows.append(memory_row(f"read by head, {name}: strides {strides}", owner))
+    return column(*rows, gap=14, align=0)
+
+
 @drawing(
     title="W_O as a block of rows for each head",
     description=(

@@ -281,6 +281,17 @@ def test_split_and_merge_are_drawn_as_torch_does_them():
         assert list(zip(said, filled, strict=True)) == expected
 
 
+def test_the_places_that_a_head_reads_are_those_of_torch():
+    place = torch.arange(12)
+    right, wrong = place.view(3, 2, 2).transpose(0, 1), place.view(3, 4).reshape(2, 3, 2)
+    words = words_of("memory")
+    expected = [f"{token}{feature}" for token in "abc" for feature in range(4)]
+    assert words[1:13] == expected
+    for start, read, way in ((13, right, "view, then transpose"), (26, wrong, "one reshape")):
+        assert words[start] == f"read by head, {way}: strides {read.stride()}"
+        assert words[start + 1 : start + 13] == [str(int((read[1] == p).any())) for p in place]
+
+
 def test_masks_fill_what_a_loop_over_the_rules_allows():
     def rows(queries, real, causal):
         first = 5 - queries
