@@ -109,21 +109,27 @@ def test_every_drawing_stands_in_the_book_and_there_is_one_for_each_name():
 
 @pytest.fixture(scope="module")
 def sheet(chromium):
-    """All drawings on one page with the book's styles; `sheet(width, theme)` gives the page."""
+    """All drawings on one page; `sheet(script, name, width, theme)` is what a script finds in one of them."""
     css = head_colours_css() + "".join(style.read_text("utf-8") for style in STYLES)
     figures = "".join(f'<figure class="drawing" id="{n}">{DRAWINGS[n].html()}</figure>' for n in NAMES)
-    body = f'<article class="bd-article" style="padding: 0">{figures}</article>'
     page = chromium.new_page()
     page.set_content(
         f"<!DOCTYPE html><html lang=en><title>t</title><style>{css}</style>"
-        f"<body style='margin: 16px; background: var(--pst-color-background)'>{body}"
+        "<body style='margin: 16px; background: var(--pst-color-background)'>"
+        f'<article class="bd-article" style="padding: 0">{figures}</article>'
     )
-    height = page.evaluate("document.documentElement.scrollHeight")
+    answers = {}
 
-    def shown(width, theme="light"):
-        page.set_viewport_size({"width": width, "height": 3 * height})
-        page.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
-        return page
+    def shown(script, name, width, theme="light"):
+        if (script, width, theme) not in answers:
+            page.set_viewport_size(
+                {"width": width, "height": 12_000}
+            )  # what is not in view has nothing behind it
+            page.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
+            assert page.evaluate("document.scrollingElement.scrollWidth") <= width
+            assert page.evaluate("document.querySelector('article').scrollHeight") < 12_000
+            answers[script, width, theme] = {n: page.evaluate(script, n) for n in NAMES}
+        return answers[script, width, theme][name]
 
     yield shown
     page.close()
@@ -149,11 +155,9 @@ TEXTS = """name => [...document.getElementById(name).querySelectorAll('svg')]
 @pytest.mark.parametrize("width", [360, 720])
 @pytest.mark.parametrize("name", NAMES)
 def test_texts_are_large_enough_lie_in_the_drawing_and_apart_from_each_other(sheet, name, width):
-    page = sheet(width)
-    assert page.evaluate("document.scrollingElement.scrollWidth") <= width
-    shown = page.evaluate("n => [...document.querySelectorAll(`#${n} svg`)].map(s => s.clientWidth)", name)
+    shown = sheet("n => [...document.querySelectorAll(`#${n} svg`)].map(s => s.clientWidth)", name, width)
     assert sum(wide > 0 for wide in shown) == 1
-    texts = page.evaluate(TEXTS, name)
+    texts = sheet(TEXTS, name, width)
     assert texts
     for text in texts:
         (left, top, right, bottom), view = text["box"], text["view"]
@@ -197,7 +201,7 @@ CONTRASTS = """name => {
 @pytest.mark.parametrize("name", NAMES)
 def test_every_text_stands_out_from_what_is_behind_it(sheet, name, theme):
     for width in (360, 720):
-        found = sheet(width, theme).evaluate(CONTRASTS, name)
+        found = sheet(CONTRASTS, name, width, theme)
         assert found
         assert [text for text in found if text[1] < 4.5] == []
 
@@ -226,7 +230,7 @@ GREYS = """() => [0, 1, 2, 3].map(head => {
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_neighbouring_heads_differ_without_colour(sheet, theme):
-    greys = np.array(sheet(720, theme).evaluate(GREYS))
+    greys = np.array(sheet(GREYS, NAMES[0], 720, theme))
     assert (abs(np.diff(greys)) > 15).all(), greys
 
 
@@ -234,7 +238,7 @@ def test_neighbouring_heads_differ_without_colour(sheet, theme):
 def test_everything_changes_with_the_theme_or_shows_the_page(sheet, name):
     look = """n => [...document.querySelectorAll(`#${n} svg :is(rect, path, circle, text)`)].map(e => {
         const {fill, stroke} = getComputedStyle(e); return [fill, stroke] })"""
-    light, dark = (sheet(720, theme).evaluate(look, name) for theme in ("light", "dark"))
+    light, dark = (sheet(look, name, 720, theme) for theme in ("light", "dark"))
     assert len(light) == len(dark) > 10
     same = [
         pair for pair, other in zip(light, dark, strict=True) if pair == other and pair != ["none", "none"]
