@@ -57,7 +57,7 @@ class Bar(Piece):
         )
 
 
-def vector(numbers: Sequence[float], classes: str, wide: float = 18) -> Cells:
+def vector(numbers: Sequence[float] | np.ndarray, classes: str, wide: float = 18) -> Cells:
     """Numbers beside each other, in cells."""
     return Cells(1, len(numbers), classes, (wide, 20), lambda _i, j: f"{numbers[j]:.4g}")
 
@@ -169,9 +169,8 @@ def told(narrow: bool, title: str, looks: dict[str, str], found: Sequence[tuple[
 )
 def one_head_or_two(narrow: bool) -> Piece:
     """Who is meant, and what is said about them."""
-    titles = ("one head:\none blend", "two heads:\ntwo answers")
-    if not narrow:
-        titles = tuple(title.replace("\n", " ") for title in titles)
+    between = "\n" if narrow else " "
+    titles = [f"one head:{between}one blend", f"two heads:{between}two answers"]
     blend = "½ animal\n+ ½ tired" if narrow else "½ animal + ½ tired"
     one = told(narrow, titles[0], {"animal": "head-0", "tired": "head-0"}, [(blend, "head-0")])
     answers = [("head 0: animal", "head-0"), ("head 1: tired", "head-1")]

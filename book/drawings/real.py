@@ -20,7 +20,7 @@ class Table(Weights):
     """The weights of one head, with a frame around the row of the word."""
 
     def __init__(self, weights: np.ndarray, classes: str, marked: int):
-        super().__init__(weights.tolist(), classes, 6)
+        super().__init__(weights, classes, 6)
         self.marked = marked
 
     def marks(self) -> str:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
+import numpy as np
+
 NORMAL, SMALL, TINY = 14.0, 12.0, 10.5
 Point = tuple[float, float]
 
@@ -289,8 +291,8 @@ class Mixture(Piece):
 class Weights(Piece):
     """Attention weights: in each cell a square whose area is the weight, all of one path."""
 
-    def __init__(self, weights: Sequence[Sequence[float]], classes: str, side: float = 9):
-        rows, cols = len(weights), len(weights[0])
+    def __init__(self, weights: np.ndarray, classes: str, side: float):
+        rows, cols = weights.shape
         super().__init__(cols * side, rows * side)
         self.weights, self.classes, self.side = weights, classes, side
 

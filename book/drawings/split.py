@@ -1,5 +1,7 @@
 """From features to heads and back, a token's features followed by colour; and the output projection."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from .drawing import drawing
@@ -109,19 +111,15 @@ def merge_heads(_narrow: bool) -> Piece:
     return right_and_wrong(heads_of(found), table(content), table(wrong), "exchange, join")
 
 
-def memory_row(text: str, owner: np.ndarray | None) -> Group:
-    """The memory of three tokens of four features: each cell with its name, or with the head that reads it."""
-    tokens = [
-        Cells(
-            1,
-            4,
-            lambda _i, j, t=token: "cell" if owner is None else f"cell head-{owner[4 * t + j]}",
-            (24, 20),
-            lambda _i, j, t=token: f"{'abc'[t]}{j}" if owner is None else str(owner[4 * t + j]),
-        )
-        for token in range(3)
-    ]
-    return column(Text(text, SMALL, "start"), row(*tokens, gap=7), gap=4, align=0)
+def token_cells(texts: Sequence[str], classes: Sequence[str]) -> Cells:
+    """The places of one token, with a text in each."""
+    return Cells(1, len(texts), lambda _i, j: classes[j], (24, 20), lambda _i, j: texts[j])
+
+
+def memory_row(title: str, texts: Sequence[str], classes: Sequence[str]) -> Group:
+    """The memory of three tokens of four features."""
+    tokens = [token_cells(texts[start : start + 4], classes[start : start + 4]) for start in (0, 4, 8)]
+    return column(Text(title, SMALL, "start"), row(*tokens, gap=7), gap=4, align=0)
 
 
 @drawing(
@@ -142,11 +140,13 @@ def memory(_narrow: bool) -> Piece:
     places = np.arange(12)
     right = places.reshape(3, 2, 2).swapaxes(0, 1)  # (heads, n, d_k)
     wrong = places.reshape(2, 3, 2)  # the same shape
-    rows = [memory_row("in memory: token and feature", None)]
-    for name, read in (("view, then transpose", right), ("one reshape", wrong)):
+    names = [f"{token}{feature}" for token in "abc" for feature in range(4)]
+    rows = [memory_row("in memory: token and feature", names, 12 * ["cell"])]
+    for way, read in (("view, then transpose", right), ("one reshape", wrong)):
         strides = tuple(step // read.itemsize for step in read.strides)
-        owner = np.array([int((read[1] == place).any()) for place in places])
-        rows.append(memory_row(f"read by head, {name}: strides {strides}", owner))
+        heads = [int((read[1] == place).any()) for place in places]
+        title = f"read by head, {way}: strides {strides}"
+        rows.append(memory_row(title, [str(head) for head in heads], [f"cell head-{head}" for head in heads]))
     return column(*rows, gap=14, align=0)
 
 
