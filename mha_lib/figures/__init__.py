@@ -1,1 +1,8 @@
-"""What pages show: `plotting` is the look of the figures, `explorer` the heads of a model as a part of a page."""
+"""What pages show.
+
+==============  ====================================
+`plotting`      one look for all charts
+`head_colours`  one colour for each head
+`explorer`      the heads of a model, to play with
+==============  ====================================
+"""

@@ -8,10 +8,12 @@ from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib_inline.backend_inline import set_matplotlib_formats
 
+from .head_colours import HEAD_COLOURS
+
 INK = "#1f2430"
 MUTED = "#6b7280"
-# Okabe and Ito's palette without its yellow; each colour has a marker and a dash of its own.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9")
+# Those of the first heads; each colour has a marker and a dash of its own.
+COLOURS = tuple(light for light, _ in HEAD_COLOURS[:5])
 MARKERS = ("o", "s", "^", "D", "v")
 DASHES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)))
 

@@ -112,7 +112,7 @@ def test_every_figure_says_in_words_what_it_shows(page, addresses, name):
 def test_chapters_have_mathematics_and_figures_to_look_at(page, addresses):
     page.goto(f"{addresses['file']}/book/one_head.html")
     assert page.locator("article .math").count() > 10
-    assert page.locator("article .cell_output img").count() >= 3
+    assert page.locator("article figure.drawing, article .cell_output img").count() >= 3
 
 
 def test_an_answer_opens_with_the_keyboard_and_says_why(page, addresses):
