@@ -8,7 +8,7 @@ from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib_inline.backend_inline import set_matplotlib_formats
 
-from .head_colours import HEAD_COLOURS
+from mha_lib.figures.head_colours import HEAD_COLOURS
 
 INK = "#1f2430"
 MUTED = "#6b7280"
