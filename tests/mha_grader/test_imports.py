@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "course": {"testing"},
     "grading": {"course", "testing", "sandbox"},
     "instructor": {"grading", "course", "sandbox"},
-    "quality": {"grading", "course", "testing"},
+    "quality": {"grading", "course", "testing", "sandbox"},
     "cli": {"instructor", "grading", "course", "sandbox"},
 }
 MAX_LINES = 500
