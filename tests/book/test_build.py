@@ -62,7 +62,7 @@ def files(root):
 
 
 def without_versions(root):
-    """The same without the numbers that Sphinx puts behind the names of style sheets that it finds already there."""
+    """The same without the numbers that Sphinx puts behind style sheets that it finds already there."""
     return {path: re.sub(rb"\.css\?v=\w+", b".css", content) for path, content in files(root).items()}
 
 
