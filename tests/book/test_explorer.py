@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mha_lib.minilm.head_scores import is_delimiter, owners, word_maps
-from mha_lib.minilm.link_answers import marked_nouns, most_looked_at
 from mha_lib.minilm.labelled_links import load_links
+from mha_lib.minilm.link_answers import marked_nouns, most_looked_at
 from mha_lib.minilm.minilm import MiniLM, load_sample
 from mha_lib.real_heads import bert_attention, offset_score
 
