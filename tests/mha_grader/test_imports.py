@@ -169,6 +169,8 @@ BROUGHT = {
     "jupyter-book": {
         "sphinx",
         "myst-nb",
+        "sphinx-book-theme",
+        "pydata-sphinx-theme",
         "docutils",
         "beautifulsoup4",
         "jupyter-cache",
