@@ -116,14 +116,10 @@ class Text(Piece):
             wanted = {"sub": 0.28, "sup": -0.38}.get(kind, 0.0) * self.size
             dy = f' dy="{wanted - shift:.3g}"' if wanted != shift else ""
             shift = wanted
-            style = f' class="{kind}"' if kind == "i" else ""
-            if kind in ("sub", "sup"):
-                style = f' font-size="{max(TINY, 0.75 * self.size):g}"'
-            tagged = dy or style
-            spans.append(f"<tspan{style}{dy}>{escape(shown)}</tspan>" if tagged else escape(shown))
-        x, y = self.x + self.width / 2, self.y + self.height / 2 + 0.36 * self.size
-        start = " start" in f" {self.classes}"
-        x = self.x if start else x
+            style = {"": "", "i": ' class="i"'}.get(kind, f' font-size="{max(TINY, 0.75 * self.size):g}"')
+            spans.append(f"<tspan{style}{dy}>{escape(shown)}</tspan>" if dy or style else escape(shown))
+        x, y = self.at(0 if "start" in self.classes.split() else 0.5, 0.5)
+        y += 0.36 * self.size
         named = f' class="{self.classes}"' if self.classes else ""
         return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{self.size:g}"{named}>{"".join(spans)}</text>'
 
@@ -176,9 +172,9 @@ def column(*pieces: Piece, gap: float = 12, align: float = 0.5) -> Group:
     return Group(pieces)
 
 
-def under(caption: str, piece: Piece, size: float = SMALL, gap: float = 4, classes: str = "") -> Group:
+def under(caption: str, piece: Piece, gap: float = 4) -> Group:
     """A piece with a line of text above it."""
-    return column(lines(caption, size, classes), piece, gap=gap)
+    return column(lines(caption, SMALL), piece, gap=gap)
 
 
 # --- shapes ----------------------------------------------------------------------------------------------

@@ -218,6 +218,36 @@ def test_contrast_is_measured_against_the_shape_behind_a_text(chromium):
     page.close()
 
 
+# Relative luminance (WCAG) of each token's ink and ground.
+TOKENS = """() => [...document.querySelectorAll('.sentence .token')].map(token => {
+  const {color, backgroundColor} = getComputedStyle(token)
+  const context = Object.assign(document.createElement('canvas'), {width: 1, height: 1}).getContext('2d')
+  return [color, backgroundColor].map(colour => {
+    context.fillStyle = colour; context.fillRect(0, 0, 1, 1)
+    return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3).map(c => c / 255)
+      .map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+      .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0)
+  })
+})"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_token_of_a_sentence_stands_out_whatever_its_weight_and_head(chromium, theme):
+    css = head_colours_css() + "".join(style.read_text("utf-8") for style in STYLES)
+    heaviest = re.sub(r"--share: [\d.]+", "--share: 1.000", sentence_html("it", 1, 3))
+    sentences = "".join(heaviest.replace("head-2", f"head-{head}") for head in range(len(HEAD_COLOURS)))
+    page = chromium.new_page()
+    page.set_content(
+        f"<!DOCTYPE html><html lang=en data-theme={theme}><title>t</title><style>{css}</style>"
+        f"<body><article class=bd-article>{sentences}</article>"
+    )
+    luminances = np.array(page.evaluate(TOKENS))
+    assert len(luminances) == len(HEAD_COLOURS) * len(load_sample().tokens[0])
+    page.close()
+    contrasts = (luminances.max(axis=1) + 0.05) / (luminances.min(axis=1) + 0.05)
+    assert (contrasts >= 4.5).all(), contrasts.min()
+
+
 # Lightness of the cells of each head, in grey, as they are filled.
 GREYS = """() => [0, 1, 2, 3].map(head => {
   const canvas = Object.assign(document.createElement('canvas'), {width: 1, height: 1}).getContext('2d')
