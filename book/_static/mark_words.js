@@ -11,6 +11,11 @@ document.addEventListener("DOMContentLoaded", async () => {
   if (!words.length) return;
   await window.MathJax?.startup?.promise; // formulas are text until they are set
   const pattern = new RegExp(words.map((word) => word.replace(/[^\p{L}\p{N}_]/gu, "\\$&")).join("|"), "giu");
+  for (const name of article.querySelectorAll("code:has(wbr)")) { // marks where it may break would hide it
+    if (name.textContent.search(pattern) < 0) continue;
+    for (const mark of name.querySelectorAll("wbr")) mark.remove();
+    name.normalize();
+  }
   const texts = document.createTreeWalker(article, NodeFilter.SHOW_TEXT), found = [];
   while (texts.nextNode()) {
     if (!texts.currentNode.parentElement.closest("script, style, svg, mjx-container, select, textarea")) found.push(texts.currentNode);
