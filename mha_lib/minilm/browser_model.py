@@ -31,8 +31,8 @@ def to_8_bits(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     array([[  64, -127],
            [   0,    0]], dtype=int8)
     """
-    largest = np.abs(weights).max(axis=1)  # (rows,)
-    scale = np.where(largest > 0, largest / 127, 1.0).astype(np.float32)  # (rows,)
+    smallest = np.finfo(np.float32).tiny  # so that no row is divided by 0
+    scale = np.maximum(np.abs(weights).max(axis=1) / 127, smallest).astype(np.float32)  # (rows,)
     return np.rint(weights / scale[:, None]).astype(np.int8), scale
 
 
