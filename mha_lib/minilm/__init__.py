@@ -6,6 +6,7 @@
 `encoder`          the model in PyTorch, with a gate on every head (needs torch)
 `labelled_links`   sentences in which somebody has marked which word belongs to which
 `head_scores`      what heads look at, as numbers, beside what simple rules reach
+`related_words`    whether heads look at words of related meaning
 `paraphrases`      sentences, what they mean in other words, and sentences that share only words
 `prune_curve`      which heads of the model can go, and what that costs (needs torch)
 =================  =========================================================================================
