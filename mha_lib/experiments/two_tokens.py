@@ -5,14 +5,11 @@ mixture a·e_s + b·e_t of their one-hot vectors, for tokens s and t of a small 
 name the first and the second token. An answer is the read-out's largest entry.
 """
 
-from itertools import combinations, product
+from itertools import product
 
 import numpy as np
-from scipy.optimize import linprog
 
 from mha_lib.attention import attention
-
-Pair = tuple[int, int]
 
 
 def pairs_of(vocabulary: int) -> np.ndarray:
@@ -35,39 +32,6 @@ def smaller_and_larger(vocabulary: int) -> np.ndarray:
     mixtures = np.eye(vocabulary)[pairs_of(vocabulary)].mean(axis=1)  # (vocabulary², vocabulary)
     rising = np.arange(1, vocabulary + 1)
     return np.stack([(mixtures * rising[::-1]).argmax(axis=1), (mixtures * rising).argmax(axis=1)], axis=1)
-
-
-def most_second_tokens(vocabulary: int, first_weight: float) -> int:
-    """Of how many ordered pairs a linear read-out can name the second token at most.
-
-    Every set of pairs is tried, the large ones first; whether some read-out names the second token of all pairs
-    of a set is a linear program. So it is exact, and slow beyond three tokens.
-
-    Args:
-        vocabulary: number of tokens.
-        first_weight: the weight a of the first token; the second one has 1 − a.
-    """
-    pairs = [(int(s), int(t)) for s, t in pairs_of(vocabulary)]
-    for size in range(len(pairs), 0, -1):
-        if any(
-            _some_read_out_names(chosen, vocabulary, first_weight) for chosen in combinations(pairs, size)
-        ):
-            return size
-    return 0
-
-
-def _some_read_out_names(pairs: tuple[Pair, ...], vocabulary: int, first_weight: float) -> bool:
-    """Whether one matrix and bias put the second token of each pair ahead of all other tokens, by 1 or more."""
-    rows = []
-    for first, second in pairs:
-        mixture = first_weight * np.eye(vocabulary)[first] + (1 - first_weight) * np.eye(vocabulary)[second]
-        features = np.append(mixture, 1.0)  # the 1 is for the bias
-        for other in set(range(vocabulary)) - {second}:
-            sign = np.eye(vocabulary)[other] - np.eye(vocabulary)[second]  # (vocabulary,)
-            rows.append(np.outer(sign, features).ravel())
-    unknowns = vocabulary * (vocabulary + 1)
-    found = linprog(np.zeros(unknowns), A_ub=np.array(rows), b_ub=-np.ones(len(rows)), bounds=(None, None))
-    return bool(found.status == 0)
 
 
 def named_by_weights_that_speak(vocabulary: int) -> np.ndarray:
