@@ -6,7 +6,9 @@
 `browser_model`    the model in 8 bits, which a page of the book loads
 `encoder`          the model in PyTorch, with a gate on every head (needs torch)
 `labelled_links`   sentences in which somebody has marked which word belongs to which
-`head_scores`      what heads look at, as numbers, beside what simple rules reach
+`head_scores`      where heads look, as numbers, and weights between words in place of tokens
+`link_answers`     how often heads, and simple rules, are right about labelled links
+`link_verdicts`    whether the best head beats the rules, and by how much
 `related_words`    whether heads look at words of related meaning
 `paraphrases`      sentences, what they mean in other words, and sentences that share only words
 `prune_curve`      which heads of the model can go, and what that costs (needs torch)
