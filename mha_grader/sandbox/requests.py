@@ -26,7 +26,6 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-
 RAISED = "the function that is checked raised this error"
 
 

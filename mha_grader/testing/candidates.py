@@ -21,7 +21,7 @@ from mha_grader.sandbox.sandbox import Sandbox
 from mha_lib import pitfalls
 from mha_lib.styles import styles
 
-# Executed in the candidates' sandbox, where `mha_lib` can be imported. It takes as long for each candidate of an item.
+# Executed in the candidates' sandbox, where `mha_lib` can be imported; it takes as long for each candidate.
 DEFINE = """\
 from mha_lib import pitfalls, styles
 found = {{"style": styles.styles({assignment!r}, {item!r}), "pitfall": pitfalls.variants({assignment!r}, {item!r})}}

@@ -34,8 +34,8 @@ def checker_parts(check: Any, item: str, *, right: float, each: float) -> list[P
     """Parts that judge a student's checker by the right styles and the known mistakes of an item.
 
     The checker meets them all mixed, in an order that is drawn for each hand-in from a secret and the hand-in's
-    own bytes. So it may count them, and may have learnt from other hand-ins: it can go by nothing but what they do. The
-    first part is that it accepts every right style, and some mistake is caught at all; on it rests one part
+    own bytes. So it may count them, and may have learnt from other hand-ins: it can go by nothing but what they
+    do. The first part is that it accepts every right style, and some mistake is caught at all; on it rests one part
     for each mistake: that it is caught.
 
     Args:
