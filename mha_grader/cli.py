@@ -21,7 +21,7 @@ from mha_grader.grading import grade as grading
 from mha_grader.grading import schedule
 from mha_grader.instructor import changes, collect, export, feedback, gradebook, report, timestamps
 from mha_grader.instructor import terminal as output
-from mha_grader.instructor.roster import is_student_id
+from mha_grader.instructor.roster import SCHEMES, is_student_id
 from mha_grader.sandbox.fork_server import SandboxUnavailable
 from mha_grader.sandbox.sandbox import probe
 from mha_grader.sandbox.text import clean
@@ -178,28 +178,32 @@ def _add_collect(commands: Any, assignment: argparse.ArgumentParser) -> None:
     archive = commands.add_parser(
         "collect",
         parents=[assignment],
-        help="put the hand-ins of a zip file from Moodle or Canvas into submitted/",
+        help="put the hand-ins of a zip file from Moodle, Canvas, Brightspace or Sakai into submitted/",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="""\
-Take the notebooks out of the zip file in which Moodle or Canvas gives all hand-ins, and put each into
+Take the notebooks out of the zip file in which a platform gives all hand-ins, and put each into
 submitted/STUDENT/ASSIGNMENT/. What a student handed in before is replaced.
 
   moodle   Full Name_1234567_assignsubmission_file_/notebook.ipynb, or with the file's name behind the last _;
            STUDENT is the full name, with the number if two have it
   canvas   lastnamefirstname_LATE_12345_678901_notebook-2.ipynb; STUDENT is 12345, Canvas' number of the user
+  brightspace  12345-678 - Full Name - Nov 1, 2026 1133 PM/notebook.ipynb; STUDENT is the full name
+  sakai    ASSIGNMENT/Last, First(login)/Submission attachment(s)/notebook.ipynb; STUDENT is the login
   plain    STUDENT/notebook.ipynb or STUDENT/ASSIGNMENT/notebook.ipynb
 
 Used in place of `nbgrader zip_collect`, which unpacks archives in archives without a limit, stops at one damaged
 file for the whole class, and lets a file's name hand in for somebody else. Here only notebooks are read, none
 larger than grading takes, and nothing is written outside the student's own folder.
 
-No timestamp.txt is written: the times in such an archive are not those of the hand-ins. So no penalty for being
-late comes of it; those whom Canvas marks as late are named.""",
+The scheme is the one that nearly all names follow. What does not fit it is named and not taken, and what somebody
+else handed in is never replaced.
+
+A timestamp.txt is written where the platform says when a hand-in came: Brightspace in the time zone of this
+machine, Sakai in UTC. Moodle and Canvas do not say it, so no penalty for being late comes of theirs; those whom
+Canvas marks as late are named.""",
     )
     archive.add_argument("archive", type=Path, metavar="ARCHIVE.zip", help="as it was downloaded")
-    archive.add_argument(
-        "--scheme", choices=collect.SCHEMES, help="how its files are named (default: guessed)"
-    )
+    archive.add_argument("--scheme", choices=SCHEMES, help="how its files are named (default: guessed)")
     archive.set_defaults(run=_collect)
 
 

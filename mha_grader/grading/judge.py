@@ -76,7 +76,11 @@ def judge(
     if failure is not None:
         return Judged(item, _all_failed(parts, failure))
     version = f"{assignment.name} {assignment.version}"
-    verdicts = run_parts(parts, recorder, lambda part: seed(secret, version, item, part.name))
+
+    def generator(part: Part) -> np.random.Generator:
+        return seed(secret, version, item, part.name, session.digest() if part.drawn_anew else b"")
+
+    verdicts = run_parts(parts, recorder, generator)
     return Judged(item, tuple(verdicts), tested)
 
 
@@ -133,9 +137,14 @@ def load_parts(source: str, tested: Mapping[str, Any], reference: types.SimpleNa
     return parts
 
 
-def seed(secret: bytes, assignment_version: str, item: str, part: str) -> np.random.Generator:
-    """The part's random generator: the same at every grading of this version, and nobody's guess."""
-    text = "\0".join((assignment_version, item, part)).encode()
+def seed(
+    secret: bytes, assignment_version: str, item: str, part: str, own: bytes = b""
+) -> np.random.Generator:
+    """The part's random generator: the same at every grading of this version, and nobody's guess.
+
+    With what stands for a hand-in as `own`, it is that hand-in's alone.
+    """
+    text = "\0".join((assignment_version, item, part)).encode() + own
     digest = hmac.new(secret, text, hashlib.sha256).digest()
     return np.random.default_rng(int.from_bytes(digest))
 

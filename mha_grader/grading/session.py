@@ -6,12 +6,13 @@ request starts a fresh one and executes again what had been executed, without th
 
 from __future__ import annotations
 
+import hashlib
 import time
 from dataclasses import dataclass
 from typing import Any
 
 from mha_grader.sandbox.fork_server import Layout, Limits
-from mha_grader.sandbox.sandbox import Sandbox, SandboxDied, SandboxMemory, SandboxTimeout, Serve
+from mha_grader.sandbox.sandbox import Sandbox, SandboxDied, SandboxMemory, SandboxTimeout
 from mha_grader.testing.candidates import CandidateSandbox
 from mha_grader.testing.errors import CallError
 from mha_grader.testing.replies import is_answer, read_reply
@@ -92,21 +93,21 @@ class Session:
             OutOfBudget: if the item's or the submission's time is used up.
         """
         if request["op"] == "check":
-            self._candidates.prepare(request["candidate"])
+            self._candidates.start(request["candidate"])
             # The student's process does not learn which candidate it judges.
-            request = {**request, "candidate": None, "serve": self._serve(request["candidate"])}
+            request = {**request, "candidate": None, "serve": self._serve}
         value, changed = read_reply(self._ask(self._call_seconds(), **request), request["target"])
         if not is_answer(request, value):
             raise CallError("died")
         return value, changed
 
-    def _serve(self, spec: str) -> Serve:
-        """Answers the calls that a checker makes to a candidate."""
+    def digest(self) -> bytes:
+        """Stands for all that was executed: it is another one wherever a byte of it is."""
+        return hashlib.sha256(repr(self._executed).encode(errors="surrogatepass")).digest()
 
-        def serve(asked: dict[str, Any]) -> dict[str, Any]:
-            return self._candidates.call(spec, asked.get("args"), asked.get("kwargs"))
-
-        return serve
+    def _serve(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Answer a call that a checker makes to a candidate."""
+        return self._candidates.call(asked.get("args"), asked.get("kwargs"))
 
     def _call_seconds(self) -> float:
         return min(self.budget.call, self._item_deadline - time.monotonic())

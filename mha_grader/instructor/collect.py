@@ -1,14 +1,16 @@
-"""Hand-ins out of the one zip file that Moodle or Canvas gives an instructor, into submitted/.
+"""Hand-ins out of the one zip file that a platform gives an instructor, into submitted/.
 
 `nbgrader zip_collect` is not used for it. It unpacks everything, archives in archives too, without any limit
 (one student's zip bomb fills the disk), stops for the whole class at one damaged archive or at two files of one
 student, and finds the student anywhere in a path, so that a file's name can hand in for somebody else. Here
 nothing is unpacked by the name that it has in the archive: a notebook is read, up to a limit, and written to
-the place of the student whom the platform's own part of the name tells. No other file is read.
+the place of the student whom the platform's own part of the name tells (see `schemes`). What does not fit is listed
+and not taken, and what somebody else handed in before is never replaced.
 
-No timestamp.txt is written, and so nothing is late by these hand-ins: an archive does not say when a hand-in
-came. The times in it are when the platform put the archive together or stored the file's content first, and
-they have no time zone. Canvas marks late hand-ins in their names; they are named.
+A timestamp.txt is written only where the platform says when a hand-in came: Sakai in a file, in UTC, and
+Brightspace in the folders' names, without a time zone; it is taken to be this machine's. The times of the files
+in an archive are when the platform put it together or stored a file's content first. So nothing is late by the
+hand-ins of the others; Canvas marks late hand-ins in their names, and they are named.
 """
 
 from __future__ import annotations
@@ -23,31 +25,24 @@ import zlib
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from mha_grader.course.assignment import CourseError
 from mha_grader.course.folders import Course
 from mha_grader.grading.rebuild import MAX_BYTES
-from mha_grader.instructor import roster
-from mha_grader.instructor.roster import SCHEMES, Origin, Scheme, is_student_id
+from mha_grader.instructor import roster, schemes
+from mha_grader.instructor.roster import Origin, Scheme
+from mha_grader.instructor.schemes import Found, guess
 
 MAX_MEMBERS = 200_000  # files in an archive
 MAX_NOTEBOOKS = 10  # of one student; together they may have `rebuild.MAX_BYTES`
 MAX_TOTAL = 8 * 2**30  # bytes of all that is written
-LONGEST = 100  # bytes of a student's id
-
-# What a platform puts before the name of a student's file, as a folder or as the start of the file's name:
-# Full Name_1234567_assignsubmission_file_/…, with the number that Moodle gives a participant of the assignment;
-# lastnamefirstname_LATE_12345_678901_…, with Canvas' numbers of the user and of the file, or without a name
-# LATE_anon_aB3xY_678901_….
-PLATFORM = {
-    "moodle": re.compile(r"(?P<name>[^_]+)_(?P<number>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)", re.DOTALL),
-    "canvas": re.compile(
-        r"(?:(?P<late_anonymous>LATE_)?(?P<anonymous>anon_[A-Za-z0-9]+)|(?P<name>.+?)(?P<late>_LATE)?_(?P<number>\d+))"
-        r"_(?:\d+_(?P<file>.+)|text\.html|link\.html)",
-        re.DOTALL,
-    ),
-}
+TIMESTAMP = "timestamp.txt"
+MAX_TIMESTAMP = 1000  # bytes
+# RuntimeError: encrypted; NotImplementedError: compressed in a way that Python does not know.
+UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)
+BY_NUMBER = ("canvas", "sakai")  # whose numbers (or login names) are a user's for good
 
 
 @dataclass
@@ -65,15 +60,15 @@ class Collected:
 
 @dataclass(frozen=True)
 class _File:
-    origin: Origin
-    name: str
+    found: Found
     info: zipfile.ZipInfo
 
 
 def collect(course: Course, assignment: str, archive: Path, scheme: Scheme | None = None) -> Collected:
     """Write the notebooks of an archive to submitted/<student>/<assignment>/.
 
-    What a student handed in before is replaced, with its timestamp.txt, unless it is the same notebook.
+    What a student handed in before is replaced, with its timestamp.txt, unless it is the same notebook. What
+    somebody else handed in stays; a folder that no archive was the source of counts as one of the scheme `plain`.
 
     Args:
         course: the course.
@@ -97,22 +92,26 @@ def _collect(course: Course, assignment: str, archive: zipfile.ZipFile, scheme: 
     if len(members) > MAX_MEMBERS:
         raise CourseError(f"the archive holds {len(members)} files, and {MAX_MEMBERS} are allowed")
     result = Collected()
-    scheme = scheme or guess(map(_name, members))
-    files = []
-    for info in members:
-        file = _whose(scheme, assignment, info)
-        if file is None:
-            result.left_out.append(_name(info))
-        else:
-            files.append(file)
-    if not files:
-        raise CourseError(f"no file in the archive is named as a hand-in is named by the scheme {scheme!r}")
+    files = _files(assignment, members, scheme, result)
     known = roster.origins(course, assignment)
-    ids = _ids({file.origin for file in files}, known)
+    there = _there(course, assignment) | known
+    ids = _ids({file.found.origin for file in files}, known)
     of: defaultdict[str, list[_File]] = defaultdict(list)
     for file in files:
-        of[ids[file.origin]].append(file)
-    chosen = {student: choose(assignment, of[student]) for student in sorted(of)}
+        of[ids[file.found.origin]].append(file)
+    for student, theirs in of.items():
+        who = {_identity(file.found.origin) for file in theirs}
+        if len(who) > 1:
+            result.refused[student] = (
+                f"it is said to be of {len(who)} people: {', '.join(sorted(map(str, who)))}"
+            )
+        elif student in there and _identity(there[student]) not in who:
+            result.refused[student] = f"in its place is what {_identity(there[student])} handed in"
+    of = defaultdict(
+        list, {student: theirs for student, theirs in of.items() if student not in result.refused}
+    )
+    times = {student: _time(archive, theirs) for student, theirs in of.items()}
+    chosen = {student: choose(assignment, _last_attempt(of[student])) for student in sorted(of)}
     for student, notebooks in chosen.items():
         if len(notebooks) > MAX_NOTEBOOKS:
             result.refused[student] = f"{len(notebooks)} notebooks, and none is {assignment}.ipynb"
@@ -127,10 +126,11 @@ def _collect(course: Course, assignment: str, archive: zipfile.ZipFile, scheme: 
         )
     for student, notebooks in chosen.items():
         if student not in result.refused:
-            _write(course.submitted / student, assignment, archive, notebooks, student, result)
-    who = {student: of[student][0].origin for student in chosen}
-    result.late = [student for student, origin in who.items() if origin.late]
-    roster.save(course, assignment, known | who)
+            place = course.submitted / student
+            _write(place, assignment, archive, notebooks, times[student], student, result)
+    who_handed_in = {student: of[student][0].found.origin for student in chosen}
+    result.late = [student for student, origin in who_handed_in.items() if origin.late]
+    roster.save(course, assignment, known | who_handed_in)
     return result
 
 
@@ -146,68 +146,104 @@ def _name(info: zipfile.ZipInfo) -> str:
     return unicodedata.normalize("NFC", name)
 
 
-def guess(names: Iterable[str]) -> Scheme:
-    """The scheme that an archive's names follow: a platform's if any of them does."""
-    pieces = [piece for name in names for piece in name.split("/")]
-    for scheme in SCHEMES:
-        if scheme in PLATFORM and any(PLATFORM[scheme].fullmatch(piece) for piece in pieces):
-            return scheme
-    return "plain"
+def _files(
+    assignment: str, members: list[zipfile.ZipInfo], scheme: Scheme | None, result: Collected
+) -> list[_File]:
+    """The files of students; the others are listed as left out.
+
+    Raises:
+        CourseError: if there is none.
+    """
+    names = [_name(info) for info in members]
+    scheme = scheme or guess(names)
+    depth = schemes.depth_of(scheme, names)
+    paths = [name.split("/") for name in names]
+    nobody = _only_folders(assignment, paths) if scheme == "plain" else set()
+    files = []
+    for name, path, info in zip(names, paths, members, strict=True):
+        if scheme == "plain":
+            found = None if path[0] in nobody else schemes.read_plain(assignment, path)
+        else:
+            found = schemes.read(scheme, depth, path)
+        if found is None:
+            result.left_out.append(name)
+        else:
+            files.append(_File(found, info))
+    if not files:
+        raise CourseError(f"no file in the archive is named as a hand-in is named by the scheme {scheme!r}")
+    return files
 
 
-def _whose(scheme: Scheme, assignment: str, info: zipfile.ZipInfo) -> _File | None:
-    pieces = _name(info).split("/")
-    odd = any(piece in ("", ".", "..") or "\\" in piece or "\0" in piece for piece in pieces)
-    if odd or pieces[0] == "__MACOSX":
-        return None
-    if scheme == "plain":
-        inside = pieces[1:-1]
-        if len(pieces) < 2 or inside not in ([], [assignment]):
-            return None
-        return _file(Origin("plain", pieces[0]), pieces[-1], info)
-    # The first piece that fits is the platform's; what comes after it is the student's.
-    for number, piece in enumerate(pieces):
-        if match := PLATFORM[scheme].fullmatch(piece):
-            found = match.groupdict(default="")
-            late = bool(found.get("late") or found.get("late_anonymous"))
-            name, known_as = found["name"].strip(), found["number"] or found.get("anonymous", "")
-            last = number == len(pieces) - 1
-            return _file(Origin(scheme, name, known_as, late), found["file"] if last else pieces[-1], info)
-    return None
+def _only_folders(assignment: str, paths: Iterable[list[str]]) -> set[str]:
+    """Folders that are no student's: there are folders in them, and no notebook where a student's would be."""
+    deeper, students = set(), set()
+    for path in paths:
+        if schemes.read_plain(assignment, path) is None:
+            deeper.add(path[0])
+        elif path[-1].lower().endswith(".ipynb"):
+            students.add(path[0])
+    return deeper - students
 
 
-def _file(origin: Origin, name: str, info: zipfile.ZipInfo) -> _File | None:
-    fits = all(
-        is_student_id(text) and len(text.encode()) <= LONGEST for text in (origin.name, origin.number) if text
+def _there(course: Course, assignment: str) -> dict[str, Origin]:
+    """Who handed in what is in submitted/, by id, as far as only the folders tell."""
+    folders = course.submitted.glob(f"*/{assignment}") if course.submitted.is_dir() else ()
+    return {folder.parent.name: Origin("plain", folder.parent.name) for folder in folders}
+
+
+def _identity(origin: Origin) -> str:
+    """One person on one platform, in words."""
+    return " ".join(
+        filter(None, (origin.name, origin.number and f"({origin.number})", f"by {origin.scheme}"))
     )
-    return _File(origin, name, info) if fits else None
 
 
 def _ids(found: Collection[Origin], known: Mapping[str, Origin]) -> dict[Origin, str]:
-    """The id of each student in an archive: for Canvas the user's number, else the name.
+    """The id of each student in an archive: for Canvas the user's number, for Sakai the login name, else the name.
 
     Moodle's number belongs to one assignment, so it is no id; it is added to a name that several have, and to one
-    that is another's id, since students can choose the name that Moodle shows.
+    that is another's id, since students can choose the name that Moodle shows. So is Brightspace's.
     """
-    same = {(origin.name, origin.number): student for student, origin in known.items()}
-    several = Counter(origin.name for origin in found)
-    ids = {}
+    same = {_identity(origin): student for student, origin in known.items()}
+    several = Counter(name for name, _ in {(origin.name, origin.number) for origin in found})
+    ids: dict[Origin, str] = {}
     taken = set(known)
     for origin in sorted(found, key=lambda origin: (origin.name, origin.number)):
-        student = origin.number if origin.scheme == "canvas" else origin.name
-        if (origin.name, origin.number) in same:
-            student = same[origin.name, origin.number]
-        elif origin.scheme == "moodle":
+        student = origin.number if origin.scheme in BY_NUMBER else origin.name
+        if _identity(origin) in same:
+            student = same[_identity(origin)]
+        elif origin.scheme not in (*BY_NUMBER, "plain"):
             if several[origin.name] > 1:
                 student = f"{origin.name} ({origin.number})"
             while student in taken:
                 student = f"{student} ({origin.number})"
-        ids[origin] = student
+        ids[origin] = same[_identity(origin)] = student
         taken.add(student)
     return ids
 
 
 # --- what is taken ----------------------------------------------------------------------------------------
+
+
+def _last_attempt(files: Iterable[_File]) -> list[_File]:
+    """The files of a student's last attempt with a notebook; all if the platform does not tell attempts apart."""
+    files = list(files)
+    times = [
+        file.found.time for file in files if file.found.time and file.found.file.lower().endswith(".ipynb")
+    ]
+    return [file for file in files if file.found.time == max(times)] if times else files
+
+
+def _time(archive: zipfile.ZipFile, files: Iterable[_File]) -> datetime | None:
+    """When a student handed in, if the platform says so."""
+    for file in _last_attempt(files):
+        if file.found.time:
+            return file.found.time.astimezone()  # of this machine
+        is_sakais = file.found.origin.scheme == "sakai" and file.info.file_size <= MAX_TIMESTAMP
+        if is_sakais and _name(file.info).endswith(f")/{TIMESTAMP}"):
+            with contextlib.suppress(*UNREADABLE):
+                return schemes.sakai_time(archive.read(file.info).decode("ascii", "replace"))
+    return None
 
 
 def choose(assignment: str, files: Iterable[_File]) -> dict[str, zipfile.ZipInfo]:
@@ -216,16 +252,16 @@ def choose(assignment: str, files: Iterable[_File]) -> dict[str, zipfile.ZipInfo
     That is the one with the assignment's name; Canvas adds -1, -2, … to a name that a student hands in again,
     and the highest is the last. If there is none, it is all notebooks, and grading says what is wrong.
     """
-    notebooks = [file for file in files if file.name.lower().endswith(".ipynb")]
+    notebooks = [file for file in files if file.found.file.lower().endswith(".ipynb")]
     own = re.compile(rf"{re.escape(assignment)}(?:-(\d{{1,9}}))?\.ipynb")
     numbered = []
     for file in notebooks:
-        match = own.fullmatch(file.name)
-        if match and (match[1] is None or file.origin.scheme == "canvas"):
+        match = own.fullmatch(file.found.file)
+        if match and (match[1] is None or file.found.origin.scheme == "canvas"):
             numbered.append((int(match[1] or 0), file.info))
     if numbered:
         return {f"{assignment}.ipynb": max(numbered, key=lambda pair: pair[0])[1]}
-    return {_safe(file.name): file.info for file in notebooks}
+    return {_safe(file.found.file): file.info for file in notebooks}
 
 
 def _safe(name: str) -> str:
@@ -239,6 +275,7 @@ def _write(
     assignment: str,
     archive: zipfile.ZipFile,
     notebooks: Mapping[str, zipfile.ZipInfo],
+    time: datetime | None,
     student: str,
     result: Collected,
 ) -> None:
@@ -251,10 +288,11 @@ def _write(
             for name, info in notebooks.items():
                 with archive.open(info) as source, (fresh / name).open("xb") as target:
                     shutil.copyfileobj(source, target)
-        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
-            # RuntimeError: encrypted; NotImplementedError: compressed in a way that Python does not know.
+        except UNREADABLE as error:
             result.refused[student] = f"damaged or not readable: {error}"
             return
+        if time is not None:
+            (fresh / TIMESTAMP).write_text(f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC\n")
         if not notebooks:
             result.without_notebook.append(student)
         if not folder.exists() and not folder.is_symlink():

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 from mha_grader.course.folders import Course
 from mha_grader.course.store import write_whole
 
-Scheme = Literal["moodle", "canvas", "plain"]
+Scheme = Literal["moodle", "canvas", "brightspace", "sakai", "plain"]
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 
 
@@ -33,7 +33,7 @@ class Origin:
 
     scheme: Scheme
     name: str = ""  # as the platform has it
-    number: str = ""  # Moodle: of the participant in this one assignment; Canvas: of the user
+    number: str = ""  # Moodle: of the participant in this one assignment; else: of the user, or the login
     late: bool = False  # Canvas says so; Moodle does not say
 
 

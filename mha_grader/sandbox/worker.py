@@ -8,7 +8,6 @@ with by the code that it executes; nothing that it says about itself is believed
 
 from __future__ import annotations
 
-import builtins
 import contextlib
 import functools
 import gc
@@ -79,23 +78,12 @@ def execute(shell: Any, source: str, label: str) -> dict[str, Any]:
 def candidate(channel: socket.socket, read: Any, number: int) -> Any:
     """A function that asks the grader for its results."""
 
-    def call(*args: Any, **kwargs: Any) -> Any:
-        wire.send(channel, {"number": number, "status": "candidate", "args": list(args), "kwargs": kwargs})
-        answer = wire.parse(wire.read_frame(read))
-        for key, value in (
-            answer["after"] or {}
-        ).items():  # it changed its arguments in place: so it seems here
-            target = kwargs[key] if key in kwargs else args[int(key)]
-            if isinstance(target, np.ndarray):
-                target[...] = value
-        if answer["status"] == "error":
-            kind = getattr(builtins, answer["types"][0], RuntimeError)
-            raise kind(answer["text"])
-        if answer["status"] != "ok":
-            raise RuntimeError("the function that is checked gave no result")
-        return answer["value"]
+    def ask(args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+        wire.send(channel, {"number": number, "status": "candidate", "args": args, "kwargs": kwargs})
+        answer: dict[str, Any] = wire.parse(wire.read_frame(read))
+        return answer
 
-    return call
+    return requests.candidate(ask)
 
 
 def in_a_fork(action: Any) -> bool:

@@ -6,21 +6,26 @@ sandbox of its own; the checker, in the student's process, can call it and see w
 
 from __future__ import annotations
 
+import builtins
+import functools
+import importlib
+import pkgutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import mha_lib
+from mha_grader.sandbox import wire
 from mha_grader.sandbox.fork_server import Layout, Limits
 from mha_grader.sandbox.sandbox import Sandbox
 from mha_lib import pitfalls
 from mha_lib.styles import styles
 
-# Executed in the candidates' sandbox, where `mha_lib` can be imported.
+# Executed in the candidates' sandbox, where `mha_lib` can be imported; it takes as long for each candidate.
 DEFINE = """\
 from mha_lib import pitfalls, styles
-found = {{"style": styles.styles, "pitfall": pitfalls.variants}}[{kind!r}]({assignment!r}, {item!r})
-candidate = found[{name!r}]
+found = {{"style": styles.styles({assignment!r}, {item!r}), "pitfall": pitfalls.variants({assignment!r}, {item!r})}}
+candidate = found[{kind!r}][{name!r}]
 """
 
 
@@ -42,45 +47,78 @@ def resolve(spec: str) -> Callable[..., Any]:
     return function
 
 
+def told(reply: dict[str, Any]) -> dict[str, Any]:
+    """What a checker learns of a call: values, or the builtin class of the error; nothing names their source."""
+    if reply["status"] == "ok":
+        return {"status": "ok", "value": _nameless(reply["value"]), "after": _nameless(reply["after"])}
+    if reply["status"] == "error":
+        return {"status": "error", "type": next(filter(_can_be_raised, reply["types"]), "Exception")}
+    return {"status": "none"}
+
+
+def _can_be_raised(name: str) -> bool:
+    """Whether this names a builtin class of errors that needs nothing but a text."""
+    kind = getattr(builtins, name, None)
+    return (
+        isinstance(kind, type)
+        and issubclass(kind, Exception)
+        and (kind is UnicodeError or not issubclass(kind, UnicodeError | BaseExceptionGroup))
+    )
+
+
+def _nameless(value: Any) -> Any:
+    """Plain data as it is; in place of anything else, no word of what it was."""
+    if isinstance(value, wire.Opaque):
+        return wire.Opaque("object")
+    if isinstance(value, list | tuple):
+        return type(value)(map(_nameless, value))
+    if isinstance(value, dict):
+        return {key: _nameless(item) for key, item in value.items()}
+    return value
+
+
 class CandidateSandbox:
-    """Runs candidates for checkers; started at the first one."""
+    """Runs the candidate that a checker judges, in a process of its own: no other one was in it before."""
 
     def __init__(self, limits: Limits):
         """Nothing is started yet."""
         self._limits = limits
         self._sandbox: Sandbox | None = None
-        self._spec = ""
 
-    def prepare(self, spec: str) -> Sandbox:
-        """Start the sandbox, if it does not run, and define the candidate in it.
+    def start(self, spec: str) -> None:
+        """End the process of the candidate before, and define this one in a fresh one.
 
         Done before a checker is called, it takes nothing of the time that the checker has.
         """
-        if self._sandbox is None or self._sandbox.closed:
-            library = {"mha_lib": str(Path(mha_lib.__file__).parent)}
-            layout = Layout.make(packages=library, imports=("mha_lib.pitfalls", "mha_lib.styles"))
-            self._sandbox, self._spec = Sandbox(layout, self._limits), ""
-        if spec != self._spec:
-            item, kind, name = spec.split("/", 2)
-            assignment, item = item.split(".")
-            source = DEFINE.format(kind=kind, assignment=assignment, item=item, name=name)
-            reply = self._sandbox.ask(30.0, op="exec", label="candidate", source=source)
-            if reply["status"] != "ok":
-                raise RuntimeError(f"the candidate {spec} is broken: {reply}")
-            self._spec = spec
-        return self._sandbox
+        self.close()
+        item, kind, name = spec.split("/", 2)
+        assignment, item = item.split(".")
+        self._sandbox = Sandbox(layout(assignment), self._limits)
+        source = DEFINE.format(kind=kind, assignment=assignment, item=item, name=name)
+        reply = self._sandbox.ask(30.0, op="exec", label="candidate", source=source)
+        if reply["status"] != "ok":
+            raise RuntimeError(f"the candidate {spec} is broken: {reply}")
 
-    def call(self, spec: str, args: Any, kwargs: Any) -> dict[str, Any]:
-        """Call a candidate with what a checker sent; returns what goes back to the checker.
+    def call(self, args: Any, kwargs: Any) -> dict[str, Any]:
+        """Call the candidate with what a checker sent; returns what goes back to the checker.
 
         Raises:
             SandboxTimeout, SandboxMemory, SandboxDied: the call brought the sandbox down.
         """
+        assert self._sandbox is not None
         request = {"method": None, "args": args, "kwargs": kwargs, "keep": None, "after": True}
-        reply = self.prepare(spec).ask(10.0, op="call", target="candidate", **request)
-        return {key: reply.get(key) for key in ("status", "value", "after", "types", "text")}
+        return told(self._sandbox.ask(10.0, op="call", target="candidate", **request))
 
     def close(self) -> None:
         """Stop it."""
         if self._sandbox is not None:
             self._sandbox.close()
+
+
+@functools.cache
+def layout(assignment: str) -> Layout:
+    """Where the candidates of an assignment are found, all of them imported before the first fork."""
+    modules = ["mha_lib.pitfalls", f"mha_lib.styles.{assignment}"]
+    code = importlib.import_module(f"mha_lib.pitfalls.code.{assignment}")
+    modules += [f"{code.__name__}.{module.name}" for module in pkgutil.iter_modules(code.__path__)]
+    return Layout.make(packages={"mha_lib": str(Path(mha_lib.__file__).parent)}, imports=tuple(modules))

@@ -33,8 +33,9 @@ def checker_heads(item: str, *, right: float, each: float) -> list[PartHead]:
 def checker_parts(check: Any, item: str, *, right: float, each: float) -> list[Part]:
     """Parts that judge a student's checker by the right styles and the known mistakes of an item.
 
-    The checker meets them in a secret order, all mixed, so that it can go by nothing but what they do. The
-    first part is that it accepts every right style, and some mistake is caught at all; on it rests one part
+    The checker meets them all mixed, in an order that is drawn for each hand-in from a secret and the hand-in's
+    own bytes. So it may count them, and may have learnt from other hand-ins: it can go by nothing but what they
+    do. The first part is that it accepts every right style, and some mistake is caught at all; on it rests one part
     for each mistake: that it is caught.
 
     Args:
@@ -73,7 +74,7 @@ def checker_parts(check: Any, item: str, *, right: float, each: float) -> list[P
     runs = [accepts_what_is_right, *map(catches, candidates.wrong(item))]
     heads = checker_heads(item, right=right, each=each)
     return [
-        Part(head.name, head.points, head.needs, head.proves, None, run)
+        Part(head.name, head.points, head.needs, head.proves, None, run, drawn_anew=True)
         for head, run in zip(heads, runs, strict=True)
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -77,8 +78,7 @@ def expect_equal(got: Any, expected: Any, what: str = "the result") -> None:
         if not np.array_equal(got, expected):
             raise Mismatch(f"{what} differs in {np.count_nonzero(got != expected)} of {got.size} entries")
         return
-    if isinstance(got, np.ndarray) and got.shape == ():
-        got = got.item()
+    got = _scalar(got)
     if type(got) is not type(expected):
         raise Mismatch(f"{what} should be {describe(expected)}, but it is {describe(got)}")
     if got != expected:
@@ -110,15 +110,22 @@ def expect_answer(answers: Any, expected: Mapping[str, Any], question: str, tole
 
 
 def number_of(result: Any, what: str) -> int | float:
-    """The number that a result is, whole or not: whether it is an int may have a part of its own.
+    """The finite number that a result is, whole or not: whether it is an int may have a part of its own.
 
     Raises:
-        Mismatch: if it is no number, or a boolean.
+        Mismatch: if it is no number, a boolean, infinite or NaN.
     """
-    if isinstance(result, np.ndarray) and result.shape == ():
-        result = result.item()
-    expect(type(result) in (int, float), f"{what} should be a number, without quotation marks or brackets")
-    return result
+    number = _scalar(result)
+    expect(type(number) in (int, float), f"{what} should be a number, without quotation marks or brackets")
+    expect(type(number) is int or math.isfinite(number), f"{what} should be finite, but it is {number}")
+    return number  # type: ignore[no-any-return]
+
+
+def _scalar(value: Any) -> Any:
+    """An array or tensor without axes as the number in it, everything else as it is."""
+    return (
+        value.item() if (isinstance(value, np.ndarray) or is_tensor(value)) and value.shape == () else value
+    )
 
 
 def expect_number(result: Any, expected: float, what: str) -> None:

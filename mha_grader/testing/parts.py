@@ -38,6 +38,9 @@ class Part(PartHead):
 
     example: str | None
     run: Check
+    drawn_anew: bool = (
+        False  # for each hand-in, from its own bytes too: what was learnt of another one is no help
+    )
 
 
 def check_parts(parts: Sequence[PartHead]) -> None:

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from mha_grader.sandbox import wire
-from mha_grader.sandbox.requests import Operations, failure
-from mha_grader.testing.candidates import resolve
+from mha_grader.sandbox.requests import Operations, candidate, failure
+from mha_grader.testing.candidates import resolve, told
 from mha_grader.testing.errors import CallError
 from mha_grader.testing.replies import read_reply
 
@@ -38,7 +38,7 @@ class Step:
 def local(**names: Any) -> Perform:
     """Carry out requests on trusted objects of this process, as if they were a student's in another one."""
     operations = Operations(names, wire.same_bits)
-    operations.candidate = resolve
+    operations.candidate = _candidate
 
     def perform(request: dict[str, Any]) -> tuple[Any, tuple[str, ...]]:
         try:
@@ -48,6 +48,22 @@ def local(**names: Any) -> Perform:
         return read_reply(reply, request["target"])
 
     return perform
+
+
+def _candidate(spec: str) -> Callable[..., Any]:
+    """A candidate as a checker meets it in the student's process."""
+    operations = Operations({"candidate": resolve(spec)}, wire.same_bits)
+
+    def ask(args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+        request = {"op": "call", "target": "candidate", "method": None, "args": args, "kwargs": kwargs}
+        request |= {"keep": None, "after": True}
+        try:
+            reply = _through_wire(operations.perform(_through_wire(request), _through_wire(request)))
+        except Exception as error:
+            reply = failure(error)
+        return told(reply)
+
+    return candidate(ask)
 
 
 def _through_wire(message: dict[str, Any]) -> dict[str, Any]:

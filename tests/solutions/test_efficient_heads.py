@@ -1,6 +1,7 @@
 """The assignment `efficient_heads`: what partly right answers earn, and the notebook with its solutions."""
 
 import numpy as np
+import pytest
 
 
 def test_whoever_ignores_sharing_loses_half(assignment, grade, lost):
@@ -38,3 +39,24 @@ def test_with_the_solutions_every_check_is_ok_and_every_demonstration_shows_some
     assert table[1] == ["10.49", "1.31", "0.16"]
     assert "image/png" in outputs["plot_cache"][0].data
     assert "image/png" in outputs["plot_pruning"][0].data
+
+
+FORMULAS = {  # of no work, or of work on one factor
+    "infinity": lambda *sizes, **more: float("inf"),
+    "NaN": lambda *sizes, **more: float("nan"),
+    "True": lambda *sizes, **more: True,
+    "one": lambda *sizes, **more: 1,
+    "a huge number": lambda *sizes, **more: 10**300,
+    "right in the bytes alone": lambda *sizes, size=2: sum(sizes[:5]) ** 5 * (*sizes, size)[5],
+    "a power that grows enough": lambda *sizes, size=2: max(sizes[:5]) ** 9 * (*sizes, size)[5],
+    "two of the factors": lambda b, n, *others, size=2: b * n * (*others, size)[3],
+    "a sum": lambda *sizes, size=2: sum(sizes[:5]) * (*sizes, size)[5],
+    "right where it is doubled alone": lambda b, n, layers, heads, d_k, bytes_per_value=2: (
+        b * n * layers * heads * d_k * bytes_per_value * (1 if min(b, n, layers, heads, d_k) < 4 else 3)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_a_count_that_is_no_count_earns_nothing(grade, name):
+    assert grade("kv_cache_bytes", FORMULAS[name]).score == 0

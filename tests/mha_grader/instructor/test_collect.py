@@ -5,6 +5,7 @@ import json
 import shutil
 import struct
 import zipfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from mha_grader.course import store
 from mha_grader.course.assignment import CourseError
 from mha_grader.course.folders import Course
 from mha_grader.grading import schedule
-from mha_grader.instructor import collect, roster
+from mha_grader.instructor import collect, roster, timestamps
 from mha_grader.instructor.roster import Origin
 from tests.mha_grader.small_course import NAME, hand_in, make
 
@@ -169,6 +170,54 @@ def test_the_scheme_is_guessed_and_can_be_said(course, gather):
     assert folders(course) == ["leeann_1_2_x"]
 
 
+# --- Brightspace and Sakai --------------------------------------------------------------------------------
+
+
+def test_of_brightspaces_attempts_the_last_is_taken_with_its_time(course, gather):
+    attempt = "384{}-1077 - {} - Nov {} {}"
+    found = gather(
+        {
+            "index.html": "the platform's",
+            f"{attempt.format(1, 'Ann Lee', '1, 2026', '1133 PM')}/{NOTEBOOK}": "of ann",
+            f"{attempt.format(2, 'Zoë - M', '3, 2026', '1205 AM')}/{NOTEBOOK}": "last",
+            f"{attempt.format(2, 'Zoë - M', '2, 2026', '933 PM')}/{NOTEBOOK}": "first",
+            f"{attempt.format(2, 'Zoë - M', '4, 2026', '933 PM')}/thanks.pdf": "no notebook",
+            f"{attempt.format(3, 'Ann Lee', '31, 2026', '100 AM')}/{NOTEBOOK}": "another ann, on no day",
+        }
+    )
+    texts = submitted(course)
+    assert {name: text for name, text in texts.items() if name.endswith(".ipynb")} == {
+        f"Ann Lee (3841)/{NAME}/{NOTEBOOK}": "of ann",
+        f"Ann Lee (3843)/{NAME}/{NOTEBOOK}": "another ann, on no day",
+        f"Zoë - M/{NAME}/{NOTEBOOK}": "last",
+    }
+    local = datetime(2026, 11, 3, 0, 5).astimezone(UTC)  # in the time zone of this machine
+    assert timestamps.timestamp(course.submitted / "Zoë - M" / NAME) == local.replace(tzinfo=None)
+    assert not (course.submitted / "Ann Lee (3843)" / NAME / "timestamp.txt").exists()
+    assert found.left_out == ["index.html"]
+
+
+def test_sakais_folders_are_no_students_and_only_attachments_are_hand_ins(course, gather):
+    home = "Homework 1/Lee, Ann (or Bob)(alee)"
+    found = gather(
+        {
+            "Homework 1/grades.csv": "the platform's",
+            f"{home}/timestamp.txt": "20260105214200000",
+            f"{home}/Submission attachment(s)/{NOTEBOOK}": "of ann",
+            f"{home}/Submission attachment(s)/timestamp.txt": "20010101000000000",
+            f"{home}/Feedback Attachment(s)/{NOTEBOOK}": "of the teacher",
+            "Homework 1/Roe, Dan(roe)/comments.txt": "I forgot",
+            "Homework 1/Roe, Dan(roe)/Submission attachment(s)/work.pdf": "no notebook",
+        }
+    )
+    assert submitted(course) == {
+        f"alee/{NAME}/{NOTEBOOK}": "of ann",
+        f"alee/{NAME}/timestamp.txt": "2026-01-05 21:42:00 UTC\n",
+    }
+    assert (found.new, found.without_notebook) == (["alee", "roe"], ["roe"])
+    assert found.left_out == ["Homework 1/grades.csv"]
+
+
 # --- which notebook ---------------------------------------------------------------------------------------
 
 
@@ -246,6 +295,60 @@ def test_a_files_name_cannot_hand_in_for_somebody_else(course, gather):
     assert submitted(course)[f"1/{NAME}/{NOTEBOOK}"] == "of ann"
     gather({f"ann/{NOTEBOOK}": "of ann", f"eve/ann/{NAME}/{NOTEBOOK}": "of eve"})
     assert submitted(course)[f"ann/{NAME}/{NOTEBOOK}"] == "of ann"
+
+
+PLAIN = {f"{student}/{NOTEBOOK}": f"of {student}" for student in ("ann", "bob", "cyd")}
+MOODLES = {f"{name}_{number}_{MOODLE}/{NOTEBOOK}": f"of {name}" for number, name in enumerate(["Ann", "Bob"])}
+IDENTITIES = {  # an archive of others, what Eve adds to it, and what is hers of it
+    "a name as of Moodle in a plain archive": (PLAIN, f"eve/ann_1_{MOODLE}{NOTEBOOK}", "eve"),
+    "a folder as of Moodle in a plain archive": (PLAIN, f"eve/ann_1_{MOODLE}/{NOTEBOOK}", None),
+    "a name as of Canvas in a plain archive": (PLAIN, f"eve/leeann_1_2_{NOTEBOOK}", "eve"),
+    "a name as of Brightspace in a plain archive": (
+        PLAIN, f"eve/1-2 - ann - Nov 1, 2026 1133 PM - {NOTEBOOK}", "eve"),
+    "folders as of Sakai in a plain archive": (
+        PLAIN, f"eve/Lee, Ann(ann)/Submission attachment(s)/{NOTEBOOK}", None),
+    "the name of another's folder, written in another way": (PLAIN, f"eve/../ann/{NOTEBOOK}", None),
+    "another's folder inside one's own": (PLAIN, f"eve/ann/{NAME}/{NOTEBOOK}", None),
+    "a name as of Canvas in Moodle's": (MOODLES, f"Eve_7_{MOODLE}/leeann_1_2_{NOTEBOOK}", "Eve"),
+    "another's words behind one's own in Moodle's": (
+        MOODLES, f"Eve_7_{MOODLE}/Ann_0_{MOODLE}/{NOTEBOOK}", "Eve"),
+    "a folder before the platform's": (MOODLES, f"x/Ann_0_{MOODLE}/{NOTEBOOK}", None),
+    "another's number under one's own name on Canvas": (
+        {f"annlee_1_2_{NOTEBOOK}": "of ann"}, f"eve_1_3_{NOTEBOOK}", None),
+    "a name on Canvas with another's number in it": (
+        {f"annlee_1_2_{NOTEBOOK}": "of ann"}, f"x_1_2_y_99_3_{NOTEBOOK}", None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", IDENTITIES)
+def test_nobodys_file_becomes_somebody_elses(course, gather, name):
+    others, crafted, hers = IDENTITIES[name]
+    gather(others)
+    before = submitted(course)
+    found = gather(others | {crafted: "of eve"})
+    after = submitted(course)
+    assert {path: after.get(path) for path in before} == before
+    of_eve = {path.partition("/")[0] for path, text in after.items() if text == "of eve"}
+    assert of_eve == ({hers} if hers else set())
+    assert hers or crafted in found.left_out or found.refused
+
+
+def test_what_another_handed_in_stays_whatever_the_platform_says_now(course, gather):
+    gather({f"12/{NOTEBOOK}": "plain", f"ann/{NOTEBOOK}": "plain"})
+    (course.submitted / "bob" / NAME).mkdir(parents=True)
+    (course.submitted / "bob" / NAME / NOTEBOOK).write_text("copied by hand")
+    found = gather({f"leeann_12_3_{NOTEBOOK}": "of Canvas' 12"})
+    assert list(found.refused) == ["12"]
+    found = gather(
+        {f"ann_5_{MOODLE}/{NOTEBOOK}": "of another ann", f"bob_6_{MOODLE}/{NOTEBOOK}": "of another bob"}
+    )
+    assert (found.new, list(found.refused)) == (["ann (5)"], ["bob"])
+    assert submitted(course) == {
+        f"12/{NAME}/{NOTEBOOK}": "plain",
+        f"ann/{NAME}/{NOTEBOOK}": "plain",
+        f"bob/{NAME}/{NOTEBOOK}": "copied by hand",
+        f"ann (5)/{NAME}/{NOTEBOOK}": "of another ann",
+    }
 
 
 def test_what_is_too_large_is_refused_before_anything_of_it_is_written(course, gather, monkeypatch):

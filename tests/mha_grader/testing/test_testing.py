@@ -217,8 +217,18 @@ def test_the_tolerance_of_an_answer_can_be_larger():
 
 
 def test_a_number_is_a_number_whole_or_not():
-    for result in (3, 3.0, np.array(3)):
+    for result in (3, 3.0, np.array(3), torch.tensor(3)):
         assert number_of(result, "the count") == 3
+    assert number_of(10**400, "the count") == 10**400
+    for result in (
+        float("inf"),
+        -np.inf,
+        np.array(np.nan),
+        np.array(np.inf, np.float16),
+        torch.tensor(np.inf),
+    ):
+        with pytest.raises(Mismatch, match="the count should be finite"):
+            number_of(result, "the count")
     for result in (True, "3", None, np.array([3]), 3j):
         with pytest.raises(Mismatch, match="the count should be a number"):
             number_of(result, "the count")

@@ -1,0 +1,139 @@
+"""How a platform names the files of an archive, and so: whose a file is.
+
+A platform puts its own words before the name of a student's file, as folders or as the start of the file's name.
+They are read at one place of all paths, where nearly all of an archive's names have them; what stands behind them
+is the student's, who may have chosen a name that looks like the platform's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from mha_grader.course.assignment import CourseError
+from mha_grader.instructor.roster import Origin, Scheme, is_student_id
+
+NEARLY_ALL = 0.9
+LONGEST = 100  # bytes of a student's id
+
+# Moodle: Full Name_1234567_assignsubmission_file_/…, with the number that Moodle gives a participant of the
+# assignment. Canvas: lastnamefirstname_LATE_12345_678901_…, with the numbers of the user and of the file, or
+# without a name LATE_anon_aB3xY_678901_…. Brightspace: 12345-678 - Full Name - Nov 1, 2026 1133 PM/…, with the
+# numbers of the user and of the assignment's folder. Sakai: Last, First(user)/Submission attachment(s)/….
+PLATFORM: dict[Scheme, re.Pattern[str]] = {
+    "moodle": re.compile(
+        r"(?P<name>[^_]+)_(?P<number>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)", re.DOTALL | re.ASCII
+    ),
+    "canvas": re.compile(
+        r"(?:(?P<late_anonymous>LATE_)?(?P<anonymous>anon_[A-Za-z0-9]+)|(?P<name>.+?)(?P<late>_LATE)?_(?P<number>\d+))"
+        r"_(?:\d+_(?P<file>.+)|text\.html|link\.html)",
+        re.DOTALL | re.ASCII,
+    ),
+    "brightspace": re.compile(
+        r"(?P<number>\d+)-\d+ - (?P<name>.+?) - "
+        r"(?P<time>[A-Z][a-z]{2} \d{1,2}, \d{4} \d{3,4} [AP]M)(?: - (?P<file>.+))?",
+        re.DOTALL | re.ASCII,
+    ),
+    "sakai": re.compile(r"(?P<name>.+)\((?P<number>[^()]+)\)", re.DOTALL),
+}
+ATTACHED = "Submission attachment(s)"  # Sakai's folder of what the student handed in
+OUTSIDE = ("__MACOSX",)  # what a Mac adds when it packs
+
+
+@dataclass(frozen=True)
+class Found:
+    """Whose a file is, and what the student called it."""
+
+    origin: Origin
+    file: str  # "" if it is the platform's own
+    time: datetime | None = None  # when it was handed in, if its name says so
+
+
+def guess(names: Iterable[str]) -> Scheme:
+    """The scheme that nearly all notebooks' names follow; `plain` if there is none.
+
+    The platform's words are those of the outermost folder, or of the one inside if all lie in one.
+    """
+    paths = _paths(names)
+    paths = [path for path in paths if path[-1].lower().endswith(".ipynb")] or paths
+    for depth in (0, 1):
+        if depth and len({path[0] for path in paths}) > 1:
+            break
+        for scheme in PLATFORM:
+            fit = sum(read(scheme, depth, path) is not None for path in paths)
+            if fit and fit >= NEARLY_ALL * len(paths):
+                return scheme
+    return "plain"
+
+
+def _paths(names: Iterable[str]) -> list[list[str]]:
+    return [path for path in (name.split("/") for name in names) if path[0] not in OUTSIDE]
+
+
+def depth_of(scheme: Scheme, names: Iterable[str]) -> int:
+    """In which folder of a path the words of a scheme stand: in the outermost or in the one inside, for all names.
+
+    Raises:
+        CourseError: if no name has them.
+    """
+    if scheme == "plain":
+        return 0
+    fits = [sum(read(scheme, depth, path) is not None for path in _paths(names)) for depth in (0, 1)]
+    if not any(fits):
+        raise CourseError(f"no file in the archive is named as a hand-in is named by the scheme {scheme!r}")
+    return fits.index(max(fits))
+
+
+def read(scheme: Scheme, depth: int, path: Sequence[str]) -> Found | None:
+    """Whose a file is whose platform's words stand at one place of its path; None if they do not."""
+    odd = any(piece in ("", ".", "..") or "\\" in piece or "\0" in piece for piece in path)
+    if odd or path[0] in OUTSIDE or len(path) <= depth:
+        return None
+    match = PLATFORM[scheme].fullmatch(path[depth])
+    if match is None:
+        return None
+    found = match.groupdict(default="")
+    file = found.get("file", "")
+    is_file = depth == len(path) - 1
+    if scheme == "sakai":
+        inside = path[depth + 1 :]
+        if not inside:
+            return None
+        file = inside[1] if len(inside) == 2 and inside[0] == ATTACHED else ""
+    elif scheme == "canvas":
+        if not is_file:
+            return None
+    elif is_file != bool(file):
+        return None
+    elif not is_file:
+        file = path[-1]
+    late = bool(found.get("late") or found.get("late_anonymous"))
+    origin = Origin(scheme, found["name"].strip(), found["number"] or found.get("anonymous", ""), late)
+    known = [text for text in (origin.name, origin.number) if text]
+    if not all(is_student_id(text) and len(text.encode()) <= LONGEST for text in known):
+        return None
+    try:
+        time = datetime.strptime(found["time"], "%b %d, %Y %I%M %p") if found.get("time") else None
+    except ValueError:
+        time = None
+    return Found(origin, file, time)
+
+
+def read_plain(assignment: str, path: Sequence[str]) -> Found | None:
+    """Whose a file is in an archive of folders `student/` or `student/assignment/`; None if it is in neither."""
+    odd = any(piece in ("", ".", "..") or "\\" in piece or "\0" in piece for piece in path)
+    if odd or path[0] in OUTSIDE or len(path) < 2 or path[1:-1] not in ([], [assignment]):
+        return None
+    fits = is_student_id(path[0]) and len(path[0].encode()) <= LONGEST
+    return Found(Origin("plain", path[0]), path[-1]) if fits else None
+
+
+def sakai_time(text: str) -> datetime | None:
+    """The time in Sakai's timestamp.txt, which is written as 20261101233000000, in UTC."""
+    digits = text.strip()[:14]
+    try:
+        return datetime.strptime(digits, "%Y%m%d%H%M%S").replace(tzinfo=UTC) if digits.isdecimal() else None
+    except ValueError:
+        return None
