@@ -8,6 +8,7 @@ import functools
 import json
 import os
 import sys
+import tokenize
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -399,29 +400,37 @@ def _try(arguments: argparse.Namespace) -> int:
     course = Course.find(arguments.course)
     assignment = assignments.load(course.root, arguments.assignment)
     assignment.cell("solution", arguments.item)  # complains if there is no such item
-    sources = [_read_source(path) for path in arguments.files]
+    sources, unreadable = _read_sources(arguments.files)
     probe()
     tasks = [
-        _TryTask(course, assignment.name, assignment.version, arguments.item, source) for source in sources
+        _TryTask(course, assignment.name, assignment.version, arguments.item, source)
+        for source in sources.values()
     ]
     results: dict[int, ItemRecord] = {}
-    for index, result in schedule.run_all(_run_try, tasks):
+    for index, result in schedule.run_all(_run_try, tasks) if tasks else ():
         if isinstance(result, schedule.Failed):
             raise result.error
         results[index] = result
-    for index, path in enumerate(arguments.files):
+    for index, path in enumerate(sources):
         if arguments.json:
             print(json.dumps(output.as_json(path, assignment.name, results[index]), ensure_ascii=False))
         else:
             output.print_item(path, results[index])
-    return 0
+    for path, why in unreadable.items():
+        print(f"mha-grade: cannot read {path}: {why}", file=sys.stderr)
+    return 3 if sources and unreadable else 1 if unreadable else 0
 
 
-def _read_source(path: Path) -> str:
-    try:
-        return path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CourseError(f"cannot read {path}: {error}") from None
+def _read_sources(paths: Sequence[Path]) -> tuple[dict[Path, str], dict[Path, Exception]]:
+    """The texts of Python files, in the encoding that each declares (PEP 263), and why the others have none."""
+    sources, unreadable = {}, {}
+    for path in paths:
+        try:
+            with tokenize.open(path) as file:
+                sources[path] = file.read()
+        except (OSError, UnicodeDecodeError, SyntaxError) as error:  # SyntaxError: an encoding that nobody knows
+            unreadable[path] = error
+    return sources, unreadable
 
 
 def _run_try(task: _TryTask) -> ItemRecord:
