@@ -428,7 +428,11 @@ def _read_sources(paths: Sequence[Path]) -> tuple[dict[Path, str], dict[Path, Ex
         try:
             with tokenize.open(path) as file:
                 sources[path] = file.read()
-        except (OSError, UnicodeDecodeError, SyntaxError) as error:  # SyntaxError: an encoding that nobody knows
+        except (
+            OSError,
+            UnicodeDecodeError,
+            SyntaxError,
+        ) as error:  # SyntaxError: an encoding that nobody knows
             unreadable[path] = error
     return sources, unreadable
 
