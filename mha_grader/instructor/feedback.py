@@ -15,6 +15,7 @@ import re
 import unicodedata
 import zipfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ STATUS = {
     "not-run": "not run",
 }
 SEVERAL = 4  # parts in a row with one verdict are shown together
+LEAD = 180  # words about mistakes at the top
 UNUSABLE = "Nothing in your hand-in could be graded"
 
 
@@ -70,16 +72,56 @@ def sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
+def _reason(part: PartRecord) -> str:
+    """What tells one reason from another: errors come with different examples, but their first line says all."""
+    return part.pitfall or (part.message if part.status == "fail" else part.message.partition("\n")[0])
+
+
 def repeats(item: ItemRecord) -> dict[str, str]:
     """For parts that fail for a reason given before: the name of the part where it was given, by part."""
     first: dict[str, str] = {}
     found = {}
     for part in item.parts:
-        # Errors come with different examples, but the first line says all.
-        reason = part.pitfall or (part.message if part.status == "fail" else part.message.partition("\n")[0])
-        if part.status not in ("pass", "not-run") and first.setdefault(reason, part.name) != part.name:
-            found[part.name] = first[reason]
+        if part.status not in ("pass", "not-run") and first.setdefault(_reason(part), part.name) != part.name:
+            found[part.name] = first[_reason(part)]
     return found
+
+
+@dataclass(frozen=True)
+class Lead:
+    """A reason for which points were lost, told at the top of the page."""
+
+    part: PartRecord  # where it is told
+    points: float  # that it costs, with the parts that rest on failed ones
+    items: tuple[str, ...]
+    parts: frozenset[tuple[str, str]]  # items and names of parts that failed for it
+
+
+def leads(record: SubmissionRecord) -> list[Lead]:
+    """The one or two reasons that cost most: two if the second costs a fifth of what was lost and both fit."""
+    found: dict[str, Lead] = {}
+    for item in record.items:
+        roots: dict[str, PartRecord] = {}
+        for part in item.parts:
+            rests_on = re.search("“(.+)”", part.reason or part.message) if part.status == "not-run" else None
+            root = roots[part.name] = roots.get(rests_on[1], part) if rests_on else part
+            if root.status in ("pass", "not-run"):
+                continue
+            old = found.get(_reason(root), Lead(root, 0.0, (), frozenset()))
+            failed = {(item.item, part.name)} if part is root else set()
+            items = tuple(dict.fromkeys((*old.items, item.item)))
+            points = old.points + part.max_points
+            found[_reason(root)] = Lead(old.part, points, items, old.parts | failed)
+    first, *others = sorted(found.values(), key=lambda lead: -lead.points) or [None]
+    if first is None:
+        return []
+    lost = sum(lead.points for lead in found.values())
+    second = [each for each in others[:1] if each.points >= lost / 5 and _words(first) + _words(each) <= LEAD]
+    return [first, *second]
+
+
+def _words(lead: Lead) -> int:
+    return len(lead.part.message.split())
 
 
 def groups(item: ItemRecord) -> list[list[PartRecord]]:
@@ -168,6 +210,7 @@ def page(assignment: Assignment, student: str, record: SubmissionRecord, entry: 
         sections=sections(assignment),
         student=student,
         record=record,
+        leads=leads(record) if record.usable else [],
         entry=entry,
         book=book,
     )
