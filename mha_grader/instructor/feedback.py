@@ -28,6 +28,7 @@ from mha_grader.course.assignment import Assignment, CourseError
 from mha_grader.course.folders import Course
 from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord
 from mha_grader.grading.explain import section_of
+from mha_grader.grading.judge import NOT_WRITTEN
 from mha_grader.instructor import gradebook, roster
 from mha_grader.instructor.entry import Entry
 from mha_grader.sandbox.text import without_terminal_codes
@@ -94,11 +95,11 @@ class Lead:
     part: PartRecord  # where it is told
     points: float  # that it costs, with the parts that rest on failed ones
     items: tuple[str, ...]
-    parts: frozenset[tuple[str, str]]  # items and names of parts that failed for it
+    told: frozenset[tuple[str, str]]  # items and names of parts about which there is nothing more to say
 
 
 def leads(record: SubmissionRecord) -> list[Lead]:
-    """The one or two reasons that cost most: two if the second costs a fifth of what was lost and both fit."""
+    """The one or two reasons that cost most: two if the second costs a third of the first and both fit."""
     found: dict[str, Lead] = {}
     for item in record.items:
         roots: dict[str, PartRecord] = {}
@@ -107,17 +108,23 @@ def leads(record: SubmissionRecord) -> list[Lead]:
             root = roots[part.name] = roots.get(rests_on[1], part) if rests_on else part
             if root.status in ("pass", "not-run"):
                 continue
-            old = found.get(_reason(root), Lead(root, 0.0, (), frozenset()))
-            failed = {(item.item, part.name)} if part is root else set()
+            key = _kind(item, root)
+            old = found.get(key, Lead(root, 0.0, (), frozenset()))
+            same = part is root and _reason(root) == _reason(old.part)
+            told = old.told | ({(item.item, part.name)} if same else set())
             items = tuple(dict.fromkeys((*old.items, item.item)))
-            points = old.points + part.max_points
-            found[_reason(root)] = Lead(old.part, points, items, old.parts | failed)
-    first, *others = sorted(found.values(), key=lambda lead: -lead.points) or [None]
-    if first is None:
-        return []
-    lost = sum(lead.points for lead in found.values())
-    second = [each for each in others[:1] if each.points >= lost / 5 and _words(first) + _words(each) <= LEAD]
-    return [first, *second]
+            found[key] = Lead(old.part, old.points + part.max_points, items, told)
+    ranked = sorted(found.values(), key=lambda lead: -lead.points)[:2]
+    both = len(ranked) == 2 and ranked[1].points >= ranked[0].points / 3 and sum(map(_words, ranked)) <= LEAD
+    return ranked if both else ranked[:1]
+
+
+def _kind(item: ItemRecord, part: PartRecord) -> str:
+    """The mistake, if it has a name; else what was found in this item, whatever the numbers are."""
+    first = part.message.partition("\n")[0]
+    if part.pitfall or part.reason == NOT_WRITTEN:
+        return part.pitfall or first
+    return f"{item.item} {re.sub(r'[0-9]+', '#', first)}"
 
 
 def _words(lead: Lead) -> int:

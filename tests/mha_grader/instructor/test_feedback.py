@@ -148,6 +148,8 @@ def test_different_failures_are_each_told_and_errors_once(assignment):
     text = read(assignment, record(part("one", "error", first), part("two", "error", second))).text
     assert "expected 3, got 4" not in text
     assert text.count("See the top of the page.") == 2
+    text = read(assignment, record(part("one", "fail", first), part("two", "fail", second))).text
+    assert "4 points in attention: Not right. expected 1, got 2" in text
 
 
 def test_many_parts_with_one_verdict_for_one_reason_are_shown_together(assignment):
