@@ -18,9 +18,9 @@ from mha_grader.course import store
 from mha_grader.course.assignment import CourseError
 from mha_grader.course.folders import Course, hand_ins
 from mha_grader.course.records import ItemRecord, SubmissionRecord, to_json
+from mha_grader.grading import changes, schedule
 from mha_grader.grading import grade as grading
-from mha_grader.grading import schedule
-from mha_grader.instructor import changes, collect, export, feedback, gradebook, report, timestamps
+from mha_grader.instructor import collect, export, feedback, gradebook, report, timestamps
 from mha_grader.instructor import terminal as output
 from mha_grader.instructor.roster import is_student_id
 from mha_grader.sandbox.fork_server import SandboxUnavailable
@@ -242,7 +242,7 @@ def _grade(arguments: argparse.Namespace) -> int:
         elif not arguments.quiet and records:
             output.print_scores(records)
         if not arguments.json and not arguments.quiet:
-            for line in changes.report(before, records):
+            for line in changes.summary(before, records):
                 print(clean(line, 1000))
     for student, why in failed.items():
         print(f"mha-grade: {clean(student)} could not be graded: {why}", file=sys.stderr)

@@ -84,6 +84,7 @@ class SubmissionRecord:
     items: tuple[ItemRecord, ...]
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()  # for the instructor: what a person should look at beside the items
+    changes: tuple[str, ...] = field(default=(), compare=False)  # for the instructor: what regrading changed
     log: tuple[str, ...] = field(default=(), compare=False)  # for the instructor: what happened when
 
     @property
@@ -138,5 +139,6 @@ def from_json(data: dict[str, Any]) -> SubmissionRecord:
         items=items,
         notes=tuple(data["notes"]),
         flags=tuple(data.get("flags", ())),
+        changes=tuple(data.get("changes", ())),
         log=tuple(data["log"]),
     )

@@ -17,7 +17,7 @@ from mha_grader.course import store
 from mha_grader.course.assignment import Assignment
 from mha_grader.course.folders import Course
 from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord
-from mha_grader.grading import diagnose, explain, judge, library_use, others, rebuild, run
+from mha_grader.grading import changes, diagnose, explain, judge, library_use, others, rebuild, run
 from mha_grader.grading.session import Session
 from mha_grader.grading.settings import Settings, settings
 from mha_grader.sandbox.fork_server import ServerGone
@@ -35,12 +35,13 @@ def grade_student(
         SandboxUnavailable: if this machine cannot run students' code safely.
     """
     student = folder.parent.name
+    before = store.load(course.grades(assignment.name), student)
     try:
         data, notes, flags = rebuild.find(folder, assignment)
     except rebuild.Unusable as unusable:
         record = unusable_record(assignment, unusable, b"")
     else:
-        old = store.load(course.grades(assignment.name), student)
+        old = before
         if force or (old is not None and old.submission != hashlib.sha256(data).hexdigest()):
             old = None
         if old is not None and old.version == assignment.version:
@@ -49,6 +50,8 @@ def grade_student(
         if notes:
             status = "repaired" if record.status == "graded" else record.status
             record = dataclasses.replace(record, status=status, notes=(*notes, *record.notes), flags=flags)
+    if before is not None:
+        record = dataclasses.replace(record, changes=(*before.changes, *changes.details(before, record)))
     store.save(course.grades(assignment.name), student, record)
     return record
 

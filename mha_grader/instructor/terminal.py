@@ -98,6 +98,10 @@ def print_log(student: str, record: SubmissionRecord, entry: Entry | None) -> No
                 print(f"  {kind}: {clean(line)}")
         for line in _part_lines(item):
             print(f"  {line}")
+    if record.changes:
+        print("\nchanged by regrading:")
+    for line in record.changes:
+        print(f"  {clean(line, 1000)}")
     print("\nin the sandbox:" if record.log else "\nin the sandbox: nothing to tell")
     for line in record.log:
         print(f"  {clean(line, 1000)}")
