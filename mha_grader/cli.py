@@ -8,6 +8,7 @@ import functools
 import json
 import os
 import sys
+import tokenize
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,9 @@ from mha_grader.course import store
 from mha_grader.course.assignment import CourseError
 from mha_grader.course.folders import Course, hand_ins
 from mha_grader.course.records import ItemRecord, SubmissionRecord, to_json
+from mha_grader.grading import changes, schedule
 from mha_grader.grading import grade as grading
-from mha_grader.grading import schedule
-from mha_grader.instructor import changes, collect, export, feedback, gradebook, report, timestamps
+from mha_grader.instructor import collect, export, feedback, gradebook, report, timestamps
 from mha_grader.instructor import terminal as output
 from mha_grader.instructor.roster import SCHEMES, is_student_id
 from mha_grader.sandbox.fork_server import SandboxUnavailable
@@ -245,7 +246,7 @@ def _grade(arguments: argparse.Namespace) -> int:
         elif not arguments.quiet and records:
             output.print_scores(records)
         if not arguments.json and not arguments.quiet:
-            for line in changes.report(before, records):
+            for line in changes.summary(before, records):
                 print(clean(line, 1000))
     for student, why in failed.items():
         print(f"mha-grade: {clean(student)} could not be graded: {why}", file=sys.stderr)
@@ -403,29 +404,41 @@ def _try(arguments: argparse.Namespace) -> int:
     course = Course.find(arguments.course)
     assignment = assignments.load(course.root, arguments.assignment)
     assignment.cell("solution", arguments.item)  # complains if there is no such item
-    sources = [_read_source(path) for path in arguments.files]
+    sources, unreadable = _read_sources(arguments.files)
     probe()
     tasks = [
-        _TryTask(course, assignment.name, assignment.version, arguments.item, source) for source in sources
+        _TryTask(course, assignment.name, assignment.version, arguments.item, source)
+        for source in sources.values()
     ]
     results: dict[int, ItemRecord] = {}
-    for index, result in schedule.run_all(_run_try, tasks):
+    for index, result in schedule.run_all(_run_try, tasks) if tasks else ():
         if isinstance(result, schedule.Failed):
             raise result.error
         results[index] = result
-    for index, path in enumerate(arguments.files):
+    for index, path in enumerate(sources):
         if arguments.json:
             print(json.dumps(output.as_json(path, assignment.name, results[index]), ensure_ascii=False))
         else:
             output.print_item(path, results[index])
-    return 0
+    for path, why in unreadable.items():
+        print(f"mha-grade: cannot read {path}: {why}", file=sys.stderr)
+    return 3 if sources and unreadable else 1 if unreadable else 0
 
 
-def _read_source(path: Path) -> str:
-    try:
-        return path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CourseError(f"cannot read {path}: {error}") from None
+def _read_sources(paths: Sequence[Path]) -> tuple[dict[Path, str], dict[Path, Exception]]:
+    """The texts of Python files, in the encoding that each declares (PEP 263), and why the others have none."""
+    sources, unreadable = {}, {}
+    for path in paths:
+        try:
+            with tokenize.open(path) as file:
+                sources[path] = file.read()
+        except (
+            OSError,
+            UnicodeDecodeError,
+            SyntaxError,
+        ) as error:  # SyntaxError: an encoding that nobody knows
+            unreadable[path] = error
+    return sources, unreadable
 
 
 def _run_try(task: _TryTask) -> ItemRecord:

@@ -87,6 +87,14 @@ from torch import nn
 # %% role="show" id="imports_for_checks"
 from checks import check_close, check_equal, check_unchanged, filled, loaded
 
+VIEWED_AT_FIRST = (
+    "view went straight to (b, h, n, d_k) and mixed up tokens: (b, n, h, d_k) first, then transpose"
+)
+VIEWED_AT_LAST = (
+    "the heads were joined without transposing back to (b, n, h, d_k) before, which mixes up tokens"
+)
+VIEWED_AT_ONCE = f"{VIEWED_AT_FIRST}; and so backwards at the end"
+
 # %% [markdown] id="given_text"
 # From the assignment on multi-head attention you have this function; use it where you like.
 
@@ -575,6 +583,9 @@ check_close(
         "the heads were cut out without exchanging the axes of tokens and heads": [
             [[0.0, 8.0, 0.8240, 7.0]] * 2,
         ],
+        VIEWED_AT_ONCE: [[[7.9973, 0.0013, 0.1439, 3.9281], [0.8240, 6.0, 1.0982, 7.9973]]],
+        VIEWED_AT_FIRST: [[[7.9973, 0.0013, 0.8240, 6.0], [0.1439, 3.9281, 1.0982, 7.9973]]],
+        VIEWED_AT_LAST: [[[0.8240, 7.0, 0.8240, 7.0], [4.0, 0.0, 4.0, 0.0]]],
     },
 )
 mask = torch.tensor([[True, False], [False, False]])  # (n, n): the second token has no key
@@ -979,7 +990,17 @@ check_close(
 layer = filled(CausalSelfAttention(6, 3, max_len=5))  # with numbers that are the same for everyone
 x = torch.arange(30.0).view(1, 5, 6).sin()  # (batch, n, d_model)
 last = torch.tensor([-3.2216, 0.5724, 3.2200, -0.0455, -3.0654, -0.3795])
-check_close("output for the last of five tokens", layer(x)[0, 4], last, tolerance=1e-3)
+check_close(
+    "output for the last of five tokens",
+    layer(x)[0, 4],
+    last,
+    tolerance=1e-3,
+    mistakes={
+        VIEWED_AT_ONCE: [1.5316, 0.1095, -1.5833, -0.1008, 1.7319, 0.1935],
+        VIEWED_AT_FIRST: [-0.4749, 0.9519, 0.5142, -0.7169, -0.4321, 0.5761],
+        VIEWED_AT_LAST: [-1.0965, 0.1839, 1.0529, 0.1092, -0.8816, -0.2986],
+    },
+)
 check_close("the first two tokens do not depend on the others", layer(x[:, :2]), layer(x)[:, :2])
 check_close("the same in float64", layer.double()(x.double())[0, 4], last.double(), tolerance=1e-3)
 ### BEGIN HIDDEN TESTS

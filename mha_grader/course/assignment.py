@@ -17,7 +17,7 @@ import re
 import sys
 import tomllib
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -58,6 +58,15 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class Released:
+    """What students were given for another assignment."""
+
+    name: str
+    cells: Mapping[str, str]  # sources by id
+    given: tuple[str, ...]  # sources of the given cells
+
+
+@dataclass(frozen=True)
 class Assignment:
     """One assignment, ready to grade."""
 
@@ -67,6 +76,7 @@ class Assignment:
     files: Path  # the folder whose other files lie beside the notebook
     metadata: dict[str, Any]  # of the released notebook
     library: tuple[str, ...] = ()  # patterns of names: a library's versions of what students build
+    others: tuple[Released, ...] = ()  # the course's other assignments that have been released
 
     @property
     def items(self) -> tuple[str, ...]:
@@ -178,7 +188,17 @@ def load(course: Path, name: str) -> Assignment:
         files=course / "exercises" / name,
         metadata=released["metadata"],
         library=_library(course / "solutions" / "course.toml"),
+        others=tuple(_others(course, [other for other in known if other != name])),
     )
+
+
+def _others(course: Path, names: Iterable[str]) -> Iterator[Released]:
+    for name in names:
+        path = course / "exercises" / name / f"{name}.ipynb"
+        if path.exists():
+            cells = _read(path)["cells"]
+            given = [_text(cell) for cell in cells if "given" in cell["metadata"].get("tags", [])]
+            yield Released(name, {cell["id"]: _text(cell) for cell in cells}, tuple(given))
 
 
 def _library(path: Path) -> tuple[str, ...]:

@@ -72,8 +72,9 @@ class SubmissionRecord:
 
     `status` says what the file was: `graded` (as handed in), `repaired` (graded after something was put
     right, see `notes`), or the reason why nothing in it could be graded: `missing`, `not-a-file` (a link, which
-    is not followed, a pipe …), `not-json`, `not-a-notebook`, `too-large`, `unreadable`. A hand-in that could not
-    be graded still has a record of every item, with each part `not-run`.
+    is not followed, a pipe …), `not-json`, `not-utf-8`, `not-a-notebook`, `another-assignment` (the notebook of
+    another one), `too-large`, `unreadable`. A hand-in that could not be graded still has a record of every item,
+    with each part `not-run`.
     """
 
     assignment: str
@@ -82,6 +83,8 @@ class SubmissionRecord:
     status: str
     items: tuple[ItemRecord, ...]
     notes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()  # for the instructor: what a person should look at beside the items
+    changes: tuple[str, ...] = field(default=(), compare=False)  # for the instructor: what regrading changed
     log: tuple[str, ...] = field(default=(), compare=False)  # for the instructor: what happened when
 
     @property
@@ -135,5 +138,7 @@ def from_json(data: dict[str, Any]) -> SubmissionRecord:
         status=data["status"],
         items=items,
         notes=tuple(data["notes"]),
+        flags=tuple(data.get("flags", ())),
+        changes=tuple(data.get("changes", ())),
         log=tuple(data["log"]),
     )

@@ -17,7 +17,7 @@ from mha_grader.course import store
 from mha_grader.course.assignment import Assignment
 from mha_grader.course.folders import Course
 from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord
-from mha_grader.grading import diagnose, explain, judge, library_use, rebuild, run
+from mha_grader.grading import changes, diagnose, explain, judge, library_use, others, rebuild, run
 from mha_grader.grading.session import Session
 from mha_grader.grading.settings import Settings, settings
 from mha_grader.sandbox.fork_server import ServerGone
@@ -35,12 +35,13 @@ def grade_student(
         SandboxUnavailable: if this machine cannot run students' code safely.
     """
     student = folder.parent.name
+    before = store.load(course.grades(assignment.name), student)
     try:
-        data, notes = rebuild.find(folder, assignment.name)
+        data, notes, flags = rebuild.find(folder, assignment)
     except rebuild.Unusable as unusable:
         record = unusable_record(assignment, unusable, b"")
     else:
-        old = store.load(course.grades(assignment.name), student)
+        old = before
         if force or (old is not None and old.submission != hashlib.sha256(data).hexdigest()):
             old = None
         if old is not None and old.version == assignment.version:
@@ -48,7 +49,9 @@ def grade_student(
         record = grade_submission(assignment, settings(course), data, old)
         if notes:
             status = "repaired" if record.status == "graded" else record.status
-            record = dataclasses.replace(record, status=status, notes=(*notes, *record.notes))
+            record = dataclasses.replace(record, status=status, notes=(*notes, *record.notes), flags=flags)
+    if before is not None:
+        record = dataclasses.replace(record, changes=(*before.changes, *changes.details(before, record)))
     store.save(course.grades(assignment.name), student, record)
     return record
 
@@ -187,9 +190,9 @@ def _grade_item(
     # What is wrong in an earlier item can look like a mistake in this one: the second time says which it is.
     found = {} if stood_in else diagnose.diagnose(assignment, judged)
     parts = explain.explain_parts(assignment, judged, found)
-    flags = library_use.flags(
-        attempt.source, assignment.cell("solution", item), assignment.library, attempt.helpers
-    )
+    solution = assignment.cell("solution", item)
+    flags = library_use.flags(attempt.source, solution, assignment.library, attempt.helpers)
+    flags += others.given_elsewhere(assignment, item, attempt.source)
     tests = assignment.tests_digest(item)
     return ItemRecord(item, parts, attempt.source, attempt.notes, flags, tests, stood_in)
 

@@ -27,7 +27,14 @@ from mha_grader.testing.proxies import Recorder, Step
 
 # Errors whose texts speak of names and types of the code, not of the numbers that it was given.
 ABOUT_CODE = frozenset(
-    {"NameError", "UnboundLocalError", "AttributeError", "TypeError", "ModuleNotFoundError"}
+    {
+        "NameError",
+        "UnboundLocalError",
+        "AttributeError",
+        "TypeError",
+        "ModuleNotFoundError",
+        "NotImplementedError",
+    }
 )
 NOT_WRITTEN = "it is not written yet: it raises NotImplementedError"
 
@@ -210,7 +217,7 @@ def describe_error(error: CallError, show_text: bool = False) -> tuple[Status, s
         return "error", "the name that was asked for is not defined after your cell has run"
     if error.kind == "died":
         return "error", "the process that ran your code ended"
-    if "NotImplementedError" in error.type_names:
+    if error.type_names[0] == "NotImplementedError" and not error.text:  # a library says what it lacks
         return "error", NOT_WRITTEN
     place = f" on line {error.line} of your cell" if error.line else ""
     text = clean(error.text) if show_text else _about_code(error)

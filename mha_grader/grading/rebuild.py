@@ -11,17 +11,20 @@ import ast
 import json
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mha_grader.course.assignment import Assignment, Cell
+from mha_grader.grading import others
 
 MAX_BYTES = 100 * 2**20
 MAX_BRACKETS = 1_000_000  # lists and dicts in the file: each can take a hundred times its bytes in memory
 MAX_CELLS = 1000  # that are looked at: reading one as Python takes up to hundredths of a second
 MAX_SOURCE = 1_000_000  # characters of one cell
 MAX_ADDED = 200  # cells
+MAX_FILES = 10  # that are looked at, beside each other
 MAX_PARSED = 10_000  # characters of a cell that is read as Python: Python can take minutes for more
 ENDINGS = (".ipynb", ".ipynb.txt", ".ipynb.json")  # browsers add to a name when they save what they show
 TOO_LARGE = "the file is larger than 100 MB: clear all outputs and hand it in again"
@@ -47,6 +50,7 @@ class Rebuilt:
     notes: list[str] = field(default_factory=list)  # for the student
     item_notes: dict[str, list[str]] = field(default_factory=dict)
     hints: dict[str, list[str]] = field(default_factory=dict)  # of each item, about what was taken as it is
+    changed: set[str] = field(default_factory=set)  # ids of demonstrations that the student changed
 
     @property
     def status(self) -> str:
@@ -54,19 +58,29 @@ class Rebuilt:
         return "repaired" if self.notes or self.item_notes else "graded"
 
 
-def find(folder: Path, name: str) -> tuple[bytes, list[str]]:
-    """The bytes of the notebook that a student handed in, and notes.
+class Found(NamedTuple):
+    """The notebook that a student handed in."""
 
-    A notebook under another name, in a folder of the folder or beside it is taken, if there is but one. Links are
-    not followed: what is read is what this student handed in.
+    data: bytes
+    notes: tuple[str, ...] = ()  # for the student
+    flags: tuple[str, ...] = ()  # for the instructor: what a person should look at
+
+
+def find(folder: Path, assignment: Assignment) -> Found:
+    """The notebook that a student handed in.
+
+    A notebook under another name, in a folder of the folder or beside it is taken, if there is but one. Of several
+    it is the one that was written in, if there is but one. Links are not followed: what is read is what this
+    student handed in.
 
     Args:
         folder: the student's folder for the assignment.
-        name: the assignment's, and so the notebook's, name.
+        assignment: the assignment.
 
     Raises:
         Unusable: if there is no notebook, several under other names, or it cannot be read.
     """
+    name = assignment.name
     if is_linked(folder):
         raise Unusable(
             "not-a-file", f"the folder {name} is a link to another place: hand in the notebook itself"
@@ -74,10 +88,11 @@ def find(folder: Path, name: str) -> tuple[bytes, list[str]]:
     right = folder / f"{name}.ipynb"
     try:
         found = _notebooks(folder, right.name)
-        chosen = _choose(found, right)
+        chosen, versions = _choose(found, right, lambda path: _is_written(assignment, path))
         if chosen.stat().st_size > MAX_BYTES:
             raise Unusable("too-large", TOO_LARGE)
         data = chosen.read_bytes()
+        written = [path for path in versions if _is_written(assignment, path)]
     except OSError as error:
         raise Unusable(
             "unreadable", f"the file cannot be read ({error.strerror}): hand it in again"
@@ -86,10 +101,21 @@ def find(folder: Path, name: str) -> tuple[bytes, list[str]]:
     if chosen != right:
         where = _printable(str(chosen.relative_to(folder.parent)))
         notes.append(f"the notebook was handed in as {where}; it should be {name}/{right.name}")
-    versions = [path.name for path in found if path != chosen and path.name.lower().startswith(name.lower())]
     if versions:
-        notes.append(f"{chosen.name} was graded; {_names(versions)} beside it was not looked at")
-    return data, notes
+        beside = _names([path.name for path in versions])
+        notes.append(f"{_printable(chosen.name)} was graded; {beside} beside it was not")
+    flags = [f"{_names([path.name for path in written])} beside the graded file was written in, too"]
+    return Found(data, tuple(notes), tuple(flags if written else ()))
+
+
+def _is_written(assignment: Assignment, path: Path) -> bool:
+    """Whether a file is a notebook in which some item is no longer as it was released."""
+    try:
+        rebuilt = rebuild(assignment, path.read_bytes() if path.stat().st_size <= MAX_BYTES else b"")
+    except Unusable:
+        return False
+    stubs = {cell.item: cell.released.strip() for cell in assignment.cells if cell.kind == "solution"}
+    return any(source.strip() not in ("", stubs[item]) for item, source in rebuilt.sources.items())
 
 
 def is_linked(folder: Path) -> bool:
@@ -117,19 +143,30 @@ def _is_plain(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
 
 
-def _choose(found: list[Path], right: Path) -> Path:
-    """The notebook of the right name, or the only one."""
+def _choose(found: list[Path], right: Path, is_written: Callable[[Path], bool]) -> tuple[Path, list[Path]]:
+    """The notebook that is graded, and its other versions: those whose name begins with the right one."""
     if os.path.lexists(right) and not _is_plain(right):
         raise Unusable(
             "not-a-file", f"{right.name} is not a file (but a link, say): hand in the notebook itself"
         )
-    named = [path for path in found if path.name == right.name]
-    if len(named) == 1 or len(found) == 1:
-        return (named or found)[0]
     if not found:
         raise Unusable("missing", f"no notebook was found: hand in the file {right.name}")
-    names = _names([path.name for path in found])
-    raise Unusable("missing", f"there is no {right.name} among {names}: hand in one file of that name")
+    named = [path for path in found if path.name == right.name]
+    if len(named) != 1 and len(found) > 1:
+        written = [path for path in found[:MAX_FILES] if is_written(path)]
+        if named or len(written) != 1:
+            names = _names([path.name for path in found])
+            raise Unusable(
+                "missing", f"there is no {right.name} among {names}: hand in one file of that name"
+            )
+        return written[0], [path for path in found if path != written[0]]
+    chosen = (named or found)[0]
+    versions = [path for path in found if path != chosen and path.name.lower().startswith(right.stem.lower())]
+    if versions and not is_written(chosen):
+        written = [path for path in versions[:MAX_FILES] if is_written(path)]
+        if len(written) == 1:
+            return written[0], [chosen, *(path for path in versions if path != written[0])]
+    return chosen, versions
 
 
 def _names(names: list[str]) -> str:
@@ -151,9 +188,15 @@ def parse(data: bytes) -> list[dict[str, Any]]:
         raise Unusable("too-large", TOO_LARGE)
     if data.count(b"[") + data.count(b"{") > MAX_BRACKETS:
         raise Unusable("too-large", TOO_MANY)
+    text, is_unicode = _decode(data)
     try:
-        notebook = json.loads(_decode(data))
+        notebook = json.loads(text)
     except (ValueError, RecursionError):
+        if not is_unicode and text.lstrip().startswith("{"):
+            raise Unusable(
+                "not-utf-8",
+                "the file is not UTF-8, as notebooks are: save it in Jupyter and hand that file in",
+            ) from None
         raise Unusable(
             "not-json", "the file is not a notebook (not JSON): save it in Jupyter and hand that file in"
         ) from None
@@ -167,11 +210,12 @@ def parse(data: bytes) -> list[dict[str, Any]]:
     return [_normal(cell) for cell in cells if isinstance(cell, dict)]
 
 
-def _decode(data: bytes) -> str:
+def _decode(data: bytes) -> tuple[str, bool]:
+    """The text, and whether it is Unicode. If not, ASCII is read right in it, and other letters perhaps not."""
     try:
-        return data.decode(json.detect_encoding(data))
+        return data.decode(json.detect_encoding(data)), True
     except UnicodeDecodeError:
-        return data.decode("latin-1")
+        return data.decode("latin-1"), False
 
 
 def _normal(cell: dict[str, Any]) -> dict[str, Any]:
@@ -202,6 +246,11 @@ def rebuild(assignment: Assignment, data: bytes) -> Rebuilt:
     cells = everything[:MAX_CELLS]
     if not cells:
         raise Unusable("not-a-notebook", "the notebook has no cells: hand in the notebook that you worked in")
+    if (other := others.belongs_to(assignment, cells)) is not None:
+        raise Unusable(
+            "another-assignment",
+            f"this is the notebook of {other}, and not of {assignment.name}: hand in {assignment.name}.ipynb",
+        )
     places = {cell.id: cell for cell in assignment.cells}
     texts = {cell.released.strip(): cell for cell in assignment.cells if cell.kind != "solution"}
     candidates: dict[str, list[str]] = {item: [] for item in assignment.items}
@@ -217,6 +266,7 @@ def rebuild(assignment: Assignment, data: bytes) -> Rebuilt:
         if cell.kind == "given" and cell.id not in present and (names := defined_names(cell.released))
     }
     in_tests: list[str] = []  # test cells that were changed
+    demonstrations: set[str] = set()  # that were changed
     cut: dict[str, None] = {}  # items whose cell is too long
     anchor: str | None = None
     for number, cell in enumerate(cells):
@@ -237,7 +287,13 @@ def rebuild(assignment: Assignment, data: bytes) -> Rebuilt:
             in_tests.append(source)
         elif place is None or (place.kind in ("given", "show") and source.strip() != place.released.strip()):
             loose.append((anchor, source))
+            demonstrations |= {place.id} if place is not None else set()
     rebuilt = _assemble(assignment, candidates, loose, in_tests)
+    rebuilt.changed = demonstrations
+    if not _decode(data)[1]:
+        rebuilt.notes.append(
+            "the file is not UTF-8, as notebooks are: letters other than a to z may be wrong in it"
+        )
     if len(everything) > MAX_CELLS:
         rebuilt.notes.append(
             f"only the first {MAX_CELLS} of the notebook's {len(everything)} cells were looked at"

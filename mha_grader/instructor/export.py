@@ -68,7 +68,7 @@ def _row(student: str, record: SubmissionRecord, entry: Entry) -> dict[str, Any]
         "final_score": entry.score(record),
         "recognised": list(recognised(record)),
         "notes": [*record.notes, *(note for item in record.items for note in item.notes)],
-        "flags": [flag for item in record.items for flag in item.flags],
+        "flags": [*record.flags, *(flag for item in record.items for flag in item.flags)],
     }
 
 

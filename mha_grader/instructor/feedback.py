@@ -15,6 +15,7 @@ import re
 import unicodedata
 import zipfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from mha_grader.course.assignment import Assignment, CourseError
 from mha_grader.course.folders import Course
 from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord
 from mha_grader.grading.explain import section_of
+from mha_grader.grading.judge import NOT_WRITTEN
 from mha_grader.instructor import gradebook, roster
 from mha_grader.instructor.entry import Entry
 from mha_grader.sandbox.text import without_terminal_codes
@@ -41,6 +43,7 @@ STATUS = {
     "not-run": "not run",
 }
 SEVERAL = 4  # parts in a row with one verdict are shown together
+LEAD = 180  # words about mistakes at the top
 UNUSABLE = "Nothing in your hand-in could be graded"
 
 
@@ -70,16 +73,62 @@ def sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
+def _reason(part: PartRecord) -> str:
+    """What tells one reason from another: errors come with different examples, but their first line says all."""
+    return part.pitfall or (part.message if part.status == "fail" else part.message.partition("\n")[0])
+
+
 def repeats(item: ItemRecord) -> dict[str, str]:
     """For parts that fail for a reason given before: the name of the part where it was given, by part."""
     first: dict[str, str] = {}
     found = {}
     for part in item.parts:
-        # Errors come with different examples, but the first line says all.
-        reason = part.pitfall or (part.message if part.status == "fail" else part.message.partition("\n")[0])
-        if part.status not in ("pass", "not-run") and first.setdefault(reason, part.name) != part.name:
-            found[part.name] = first[reason]
+        if part.status not in ("pass", "not-run") and first.setdefault(_reason(part), part.name) != part.name:
+            found[part.name] = first[_reason(part)]
     return found
+
+
+@dataclass(frozen=True)
+class Lead:
+    """A reason for which points were lost, told at the top of the page."""
+
+    part: PartRecord  # where it is told
+    points: float  # that it costs, with the parts that rest on failed ones
+    items: tuple[str, ...]
+    told: frozenset[tuple[str, str]]  # items and names of parts about which there is nothing more to say
+
+
+def leads(record: SubmissionRecord) -> list[Lead]:
+    """The one or two reasons that cost most: two if the second costs a third of the first and both fit."""
+    found: dict[str, Lead] = {}
+    for item in record.items:
+        roots: dict[str, PartRecord] = {}
+        for part in item.parts:
+            rests_on = re.search("“(.+)”", part.reason or part.message) if part.status == "not-run" else None
+            root = roots[part.name] = roots.get(rests_on[1], part) if rests_on else part
+            if root.status in ("pass", "not-run"):
+                continue
+            key = _kind(item, root)
+            old = found.get(key, Lead(root, 0.0, (), frozenset()))
+            same = part is root and _reason(root) == _reason(old.part)
+            told = old.told | ({(item.item, part.name)} if same else set())
+            items = tuple(dict.fromkeys((*old.items, item.item)))
+            found[key] = Lead(old.part, old.points + part.max_points, items, told)
+    ranked = sorted(found.values(), key=lambda lead: -lead.points)[:2]
+    both = len(ranked) == 2 and ranked[1].points >= ranked[0].points / 3 and sum(map(_words, ranked)) <= LEAD
+    return ranked if both else ranked[:1]
+
+
+def _kind(item: ItemRecord, part: PartRecord) -> str:
+    """The mistake, if it has a name; else what was found in this item, whatever the numbers are."""
+    first = part.message.partition("\n")[0]
+    if part.pitfall or part.reason == NOT_WRITTEN:
+        return part.pitfall or first
+    return f"{item.item} {re.sub(r'[0-9]+', '#', first)}"
+
+
+def _words(lead: Lead) -> int:
+    return len(lead.part.message.split())
 
 
 def groups(item: ItemRecord) -> list[list[PartRecord]]:
@@ -168,6 +217,7 @@ def page(assignment: Assignment, student: str, record: SubmissionRecord, entry: 
         sections=sections(assignment),
         student=student,
         record=record,
+        leads=leads(record) if record.usable else [],
         entry=entry,
         book=book,
     )

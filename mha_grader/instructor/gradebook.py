@@ -170,7 +170,7 @@ def _due_dates(db_url: str, assignment: str) -> dict[str | None, Any]:
 
 def _key(record: SubmissionRecord, handed_in: Path, due: Any) -> str:
     """Stands for all that nbgrader computes a hand-in's scores and penalty from."""
-    parts = (dataclasses.replace(record, log=()), timestamp(handed_in), due)
+    parts = (dataclasses.replace(record, log=(), changes=()), timestamp(handed_in), due)
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 

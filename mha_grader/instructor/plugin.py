@@ -109,7 +109,7 @@ def graded_notebook(assignment: Assignment, record: SubmissionRecord, handed_in:
 
 def _added_cells(assignment: Assignment, handed_in: Path) -> dict[str | None, list[Any]]:
     try:
-        rebuilt = rebuild.rebuild(assignment, rebuild.find(handed_in, assignment.name)[0])
+        rebuilt = rebuild.rebuild(assignment, rebuild.find(handed_in, assignment).data)
     except rebuild.Unusable:
         return {}
     numbers = itertools.count(1)

@@ -68,6 +68,7 @@ def print_scores(records: dict[str, SubmissionRecord]) -> None:
     table.add_column("remarks", overflow="fold")
     for student, record in records.items():
         remarks = ([] if record.status == "graded" else [record.status]) + list(export.recognised(record))
+        remarks += ["look at its files"] if record.flags else []
         remarks += [f"look at {item.item}" for item in record.items if item.flags]
         scores = [record.score, *(item.score for item in record.items)]
         table.add_row(Text(clean(student)), *(f"{score:g}" for score in scores), ", ".join(remarks))
@@ -83,6 +84,8 @@ def print_log(student: str, record: SubmissionRecord, entry: Entry | None) -> No
     print(f"{record.score:g} of {record.max_score:g} points; sha256 {record.submission or 'none'}")
     for note in record.notes:
         print(f"note: {clean(note)}")
+    for flag in record.flags:
+        print(f"look at: {clean(flag)}")
     for item in record.items:
         by_hand = (
             ""
@@ -95,6 +98,10 @@ def print_log(student: str, record: SubmissionRecord, entry: Entry | None) -> No
                 print(f"  {kind}: {clean(line)}")
         for line in _part_lines(item):
             print(f"  {line}")
+    if record.changes:
+        print("\nchanged by regrading:")
+    for line in record.changes:
+        print(f"  {clean(line, 1000)}")
     print("\nin the sandbox:" if record.log else "\nin the sandbox: nothing to tell")
     for line in record.log:
         print(f"  {clean(line, 1000)}")

@@ -205,6 +205,7 @@ def environment() -> dict[str, str]:
         "MPLCONFIGDIR": "/tmp/matplotlib",
         "IPYTHONDIR": "/tmp/ipython",
         "PYTHONHASHSEED": "0",
+        "TORCH_COMPILE_DISABLE": "1",  # the decorator does nothing: there is no compiler, and no time for one
         "STUDENT_PACKAGES": INSIDE_PACKAGES,
         **dict.fromkeys(threads, "1"),
         **{name: os.environ[name] for name in kept if name in os.environ},

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mha_grader.testing.errors import CallError, Mismatch
-from mha_grader.testing.values import as_array, describe, is_tensor
+from mha_grader.testing.values import as_array, describe, is_tensor, show
 
 
 class Callee(Protocol):
@@ -100,13 +100,14 @@ def expect_answer(answers: Any, expected: Mapping[str, Any], question: str, tole
     expect(isinstance(answers, dict), "answers should be a dict")
     name, answer, right = f"answers[{question!r}]", answers.get(question), expected[question]
     expect(answer is not None, f"{name} is empty")
+    given = f"{name}, which is {show(answer)},"
     if isinstance(right, str):
         letter = isinstance(answer, str) and len(answer.strip()) == 1
-        expect(letter, f"{name} should be one letter in quotation marks, and nothing else")
-        expect(answer.strip().lower() == right, f"{name} is not the right choice")
+        expect(letter, f"{given} should be one letter in quotation marks, and nothing else")
+        expect(answer.strip().lower() == right, f"{given} is not the right choice")
     else:
-        number = number_of(answer, name)
-        expect(right - tolerance <= number <= right + tolerance, f"{name} is not the right number")
+        number = number_of(answer, given)
+        expect(right - tolerance <= number <= right + tolerance, f"{given} is not the right number")
 
 
 def number_of(result: Any, what: str) -> int | float:
@@ -115,17 +116,12 @@ def number_of(result: Any, what: str) -> int | float:
     Raises:
         Mismatch: if it is no number, a boolean, infinite or NaN.
     """
-    number = _scalar(result)
+    number = as_array(result)
+    if isinstance(number, np.ndarray) and number.shape == ():
+        number = number.item()
     expect(type(number) in (int, float), f"{what} should be a number, without quotation marks or brackets")
     expect(type(number) is int or math.isfinite(number), f"{what} should be finite, but it is {number}")
     return number  # type: ignore[no-any-return]
-
-
-def _scalar(value: Any) -> Any:
-    """An array or tensor without axes as the number in it, everything else as it is."""
-    return (
-        value.item() if (isinstance(value, np.ndarray) or is_tensor(value)) and value.shape == () else value
-    )
 
 
 def expect_number(result: Any, expected: float, what: str) -> None:

@@ -91,6 +91,45 @@ def test_what_is_not_there_is_named(arguments, words, capsys):
     assert words in capsys.readouterr().err
 
 
+def test_a_file_is_read_in_the_encoding_that_it_declares_and_one_that_cannot_be_read_stops_no_other(
+    tmp_path, capsys
+):
+    declared, wrong, unknown = tmp_path / "declared.py", tmp_path / "wrong.py", tmp_path / "unknown.py"
+    declared.write_bytes(b"# -*- coding: latin-1 -*-\n# gr\xf6\xdfte Zahl\n" + RIGHT.encode())
+    wrong.write_bytes(b"# gr\xf6\xdfte Zahl\n" + RIGHT.encode())
+    unknown.write_bytes(b"# coding: klingon\n" + RIGHT.encode())
+    files = [str(path) for path in (wrong, declared, unknown, tmp_path / "missing.py")]
+    assert attempt("single_head", "causal_mask", *files, "--json") == 3
+    captured = capsys.readouterr()
+    (line,) = (json.loads(line) for line in captured.out.splitlines())
+    assert (line["file"], line["status"]) == (str(declared), "pass")
+    said = captured.err.splitlines()
+    assert [line.split(": ")[1] for line in said] == [
+        f"cannot read {tmp_path / name}" for name in ("wrong.py", "unknown.py", "missing.py")
+    ]
+
+
+COMPILED = """\
+import math
+import torch
+@torch.compile
+def attention(Q, K, V, mask=None):
+    scores = Q @ K.mT / math.sqrt(Q.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    weights = scores.softmax(-1) if mask is None else scores.softmax(-1) * mask
+    return weights @ V, weights
+"""
+
+
+def test_code_that_asks_to_be_compiled_earns_what_it_earns_otherwise(tmp_path, capsys):
+    path = tmp_path / "compiled.py"
+    path.write_text(COMPILED)
+    assert attempt("batched_torch", "attention", str(path), "--json") == 0
+    line = json.loads(capsys.readouterr().out)
+    assert line["score"] == line["max_score"]
+
+
 def test_outside_a_course_it_says_where_to_go(tmp_path, capsys):
     assert cli.main(["--course", str(tmp_path), "try", "single_head", "softmax", "x.py"]) == 1
     assert "nbgrader_config.py" in capsys.readouterr().err

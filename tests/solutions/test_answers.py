@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from .conftest import ITEMS
 
@@ -44,9 +45,15 @@ ROUNDED = {
         "wrong_scale_deviation": 0.354,
         "one_head_share": np.float32(0.2),
         "variance": np.int64(100),
+        "three_heads_share": np.array(0.6),
         "wider_head": " C ",
     },
-    "transformer_block": {"reach": 12.0, "parameters": np.int64(3152384), "mixing": "A"},
+    "transformer_block": {
+        "reach": 12.0,
+        "norms_on_the_path": torch.tensor(24),
+        "parameters": np.int64(3152384),
+        "mixing": "A",
+    },
     "real_heads": {"next_score": 0.59, "next_head": np.int64(8), "too_wide": " B "},
 }
 QUESTIONS = [(name, question) for name, questions in WRONG.items() for question in questions]
@@ -82,6 +89,20 @@ def test_answers_that_are_no_answers_earn_nothing(judge_item, name, junk):
     row = judge_item(name, "answers", junk)
     assert row.score == 0
     assert set(row.statuses.values()) == {"fail"}
+
+
+def test_a_verdict_on_an_answer_says_what_was_answered_and_what_was_asked_for(judge_item):
+    answers = dict.fromkeys(WRONG["single_head"], None) | {
+        "variance": "ten",
+        "wider_head": 3,
+        "half_and_half": "a",
+    }
+    reasons = judge_item("single_head", "answers", answers | {"scaled_variance": 8}).reasons
+    assert reasons["variance"].startswith("answers['variance'], which is 'ten', should be a number")
+    assert reasons["wider head"].startswith("answers['wider_head'], which is 3, should be one letter")
+    assert reasons["half and half"] == "answers['half_and_half'], which is 'a', is not the right choice"
+    assert reasons["scaled variance"] == "answers['scaled_variance'], which is 8, is not the right number"
+    assert reasons["one head share"] == "answers['one_head_share'] is empty"
 
 
 @pytest.mark.parametrize("name", WRONG)

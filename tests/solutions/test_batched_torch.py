@@ -1,6 +1,7 @@
 """The assignment `batched_torch`: what partly right answers earn, and which mistakes they are taken for."""
 
 import pytest
+import torch
 
 from mha_lib import pitfalls, torch_attention
 
@@ -65,3 +66,42 @@ def test_a_view_without_transposition_is_named_whichever_way_the_heads_are_merge
             return self.out_proj(merge(weights @ V))
 
     assert set(grade("MultiHeadAttention", Layer).slugs.values()) == {slug}
+
+
+@pytest.mark.parametrize("item", ["MultiHeadAttention", "CausalSelfAttention"])
+@pytest.mark.parametrize(
+    ("first", "last", "words"),
+    [
+        (True, True, "backwards at the end"),
+        (True, False, "view went straight to (b, h, n, d_k)"),
+        (False, True, "joined without transposing back"),
+    ],
+)
+def test_the_visible_checks_have_a_word_for_a_view_without_transposition(
+    loaded, monkeypatch, item, first, last, words
+):
+    class Layer(getattr(torch_attention, item)):
+        def forward(self, x, mask=None):
+            (b, n, _), h = x.shape, self.num_heads
+            causal = hasattr(self, "qkv_proj")
+            three = (
+                self.qkv_proj(x).chunk(3, -1)
+                if causal
+                else (p(x) for p in (self.q_proj, self.k_proj, self.v_proj))
+            )
+            Q, K, V = (
+                t.reshape(b, h, n, -1) if first else t.reshape(b, n, h, -1).transpose(1, 2) for t in three
+            )
+            heads = torch_attention.attention(Q, K, V, torch.ones(n, n).tril().bool() if causal else mask)[0]
+            return self.out_proj((heads if last else heads.transpose(1, 2)).reshape(b, n, -1))
+
+    assignment = loaded["batched_torch"]
+    namespace = {}
+    monkeypatch.syspath_prepend(assignment.files)
+    for cell in assignment.cells:
+        if cell.kind == "given" or cell.id == "imports_for_checks":
+            exec(cell.released, namespace)
+    namespace[item] = Layer
+    with pytest.raises(AssertionError) as caught:
+        exec(assignment.cell("test", item).released, namespace)
+    assert words in str(caught.value).splitlines()[0]

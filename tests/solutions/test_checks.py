@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from IPython.core.interactiveshell import InteractiveShell
 
 from mha_grader import testing
 from mha_grader.testing.proxies import Recorder, local
@@ -29,7 +30,8 @@ def test_a_right_array_is_ok(capsys):
 
 def test_a_wrong_array_is_shown_beside_the_right_one_with_the_first_difference():
     text = complaint(checks.check_close, np.array([[0.25, 0.5], [0.0, 1.0]]), [[0.25, 0.75], [0.0, 1.0]])
-    assert text.startswith("the result: not as expected\n  expected, shape (2, 2), dtype float64:")
+    assert text.startswith("the result: not as expected; first difference at [0, 1]")
+    assert "\n  expected, shape (2, 2), dtype float64:" in text
     assert "[[0.25 0.75]" in text
     assert "[[0.25 0.5 ]" in text
     assert "first difference at [0, 1]: expected 0.75, got 0.5" in text
@@ -132,9 +134,10 @@ KINDS = {"width": "number", "effect": "abc"}
 
 def test_answers_are_listed_whether_given_or_not(capsys):
     checks.check_answers({"width": None, "effect": "b"}, KINDS)
-    assert capsys.readouterr().out == "todo width: no answer yet\nok   effect: a choice\n"
-    checks.check_answers({"width": np.float32(0.5)}, KINDS)
-    assert capsys.readouterr().out == "ok   width: a number\ntodo effect: no answer yet\n"
+    assert capsys.readouterr().out == "todo width: no answer yet\nhave effect: 'b', a choice\n"
+    for number in (0.5, np.float32(0.5), np.array(0.5), torch.tensor(0.5)):
+        checks.check_answers({"width": number}, KINDS)
+        assert capsys.readouterr().out == "have width: 0.5, a number\ntodo effect: no answer yet\n"
 
 
 @pytest.mark.parametrize(
@@ -143,6 +146,8 @@ def test_answers_are_listed_whether_given_or_not(capsys):
         (None, "answers should be a dict"),
         ({"width": "64"}, "answers['width'] is '64', but it should be a number"),
         ({"width": True}, "should be a number"),
+        ({"width": np.array([0.5])}, "should be a number"),
+        ({"width": torch.tensor(True)}, "should be a number"),
         ({"width": float("nan")}, "should be a number"),
         ({"effect": "ab"}, 'should be one of "a", "b", "c"'),
         ({"effect": 2}, 'should be one of "a", "b", "c"'),
@@ -191,3 +196,41 @@ def test_a_wrong_count_is_explained_in_words(got, words):
 )
 def test_a_missing_or_wrong_error_is_explained_in_words(function, options, words):
     assert words in complaint(checks.check_raises, function, 7, 2, **options)
+
+
+@pytest.fixture
+def shell(capsys):
+    """What a cell shows in a shell of IPython, as a notebook's kernel has one."""
+    shell = InteractiveShell()
+    shell.colors = "nocolor"
+    shell.user_ns["checks"] = checks
+
+    def run(source):
+        shell.run_cell(source)
+        return "".join(capsys.readouterr())
+
+    return run
+
+
+def test_a_failing_check_shows_its_sentences_and_nothing_else(shell):
+    out = shell("checks.check_close('the result', checks.np.array([0.25, 0.5]), [0.25, 0.75])")
+    assert out.splitlines()[0].startswith("the result: not as expected; first difference at [1]")
+    assert "Traceback" not in out
+    assert "CheckFailed" not in out
+    assert shell("checks.check_number('the width', 8, 64)") == "the width: expected 64, got 8\n"
+    assert shell("checks.check_answers({'width': 'x'}, {'width': 'number'})").startswith("not every answer")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "checks.check_close('the result', broken(checks.np.ones(2)), [0.25, 0.75])",
+        "checks.check_unchanged('the function', broken, checks.np.ones(2))",
+    ],
+)
+def test_an_error_of_ones_own_code_shows_its_frames_and_none_of_the_checks(shell, call):
+    shell("def broken(x):\n    return x.no_such_thing")
+    out = shell(call)
+    assert "return x.no_such_thing" in out
+    assert "AttributeError" in out
+    assert "checks.py" not in out

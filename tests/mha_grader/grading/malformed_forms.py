@@ -262,7 +262,9 @@ FORMS = {
     "UTF-16, big end first": Form(text(lambda data: b"\xfe\xff" + data.decode().encode("utf-16-be"))),
     "UTF-16 without a mark": Form(text(lambda data: data.decode().encode("utf-16-le"))),
     "UTF-32": Form(text(lambda data: data.decode().encode("utf-32"))),
-    "latin-1": Form(text(lambda data: data.replace(b"return x + x", b"return x + x  # \xe9"))),
+    "latin-1": Form(text(lambda data: data.replace(b"return x + x", b"return x + x  # \xe9")), "repaired"),
+    "cp932, in which a backslash is half a letter": unusable(text(
+        lambda data: data.replace(b"return x + x", b"return x + x  # " + "ソ連".encode("cp932"))), "not-utf-8"),
     "Windows lines in the file": Form(text(lambda data: json.dumps(json.loads(data), indent=1).replace(
         "\n", "\r\n").encode())),
     "Windows lines in the cells": Form(text(lambda data: data.replace(b"\\n", b"\\r\\n"))),

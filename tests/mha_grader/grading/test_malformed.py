@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -136,7 +137,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path, monkeypatch):
         with monkeypatch.context() as patched:
             patched.setattr(Path, name, refuse)
             with pytest.raises(rebuild.Unusable, match="Permission denied") as caught:
-                rebuild.find(tmp_path, NAME)
+                rebuild.find(tmp_path, types.SimpleNamespace(name=NAME))
         assert caught.value.status == "unreadable"
 
 

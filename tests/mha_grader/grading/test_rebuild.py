@@ -189,23 +189,68 @@ def test_odd_cells_hurt_nobody(toy, odd):
 # --- finding the file -------------------------------------------------------------------------------------
 
 
-def test_the_notebook_is_found_under_its_name(tmp_path):
-    (tmp_path / "toy.ipynb").write_bytes(b"1")
-    (tmp_path / "other.ipynb").write_bytes(b"2")
-    assert rebuild.find(tmp_path, "toy") == (b"1", [])
+@pytest.fixture
+def hand_in(toy, tmp_path):
+    """Write files: a notebook with code for `double`, the untouched one if the code is None, or other bytes."""
+
+    def hand_in(**files):
+        for name, code in files.items():
+            cells = released(toy, **({} if code is None else {"double": code}))
+            (tmp_path / f"{name}.ipynb").write_bytes(code if isinstance(code, bytes) else notebook(cells))
+        found = rebuild.find(tmp_path, toy)
+        return rebuild.rebuild(toy, found.data).sources["double"], found.notes, found.flags
+
+    return hand_in
 
 
-def test_a_renamed_notebook_is_found_and_said(tmp_path):
-    (tmp_path / "toy (1).ipynb").write_bytes(b"1")
-    data, notes = rebuild.find(tmp_path, "toy")
-    assert data == b"1"
+OTHER = "def double(x):\n    return 2 * x"
+
+
+def test_the_notebook_is_found_under_its_name(hand_in):
+    assert hand_in(toy=DOUBLE, other=OTHER) == (DOUBLE, (), ())
+
+
+def test_a_renamed_notebook_is_found_and_said(hand_in):
+    source, notes, flags = hand_in(**{"toy (1)": DOUBLE})
+    assert (source, flags) == (DOUBLE, ())
     assert "toy (1).ipynb" in notes[0]
 
 
-def test_a_newer_version_beside_the_notebook_is_said(tmp_path):
-    for name in ("toy.ipynb", "toy-Copy1.ipynb", "scratch.ipynb"):
-        (tmp_path / name).write_bytes(name.encode())
-    assert rebuild.find(tmp_path, "toy") == (
-        b"toy.ipynb",
-        ["toy.ipynb was graded; toy-Copy1.ipynb beside it was not looked at"],
+def test_another_version_beside_the_notebook_is_said_to_the_student_and_to_a_person(hand_in):
+    assert hand_in(**{"toy": DOUBLE, "toy-Copy1": OTHER, "scratch": OTHER}) == (
+        DOUBLE,
+        ("toy.ipynb was graded; toy-Copy1.ipynb beside it was not",),
+        ("toy-Copy1.ipynb beside the graded file was written in, too",),
     )
+    assert hand_in(**{"toy-Copy1": None})[2] == ()
+
+
+@pytest.mark.parametrize("name", ["toy (1)", "toy-Copy1", "Toy final", "TOY_2"])
+def test_beside_an_untouched_notebook_the_one_that_was_written_in_is_graded(hand_in, name):
+    source, notes, flags = hand_in(**{"toy": None, name: DOUBLE, "toy-broken": b"{", "scratch": OTHER})
+    assert (source, flags) == (DOUBLE, ())
+    assert f"{name}.ipynb; it should be toy/toy.ipynb" in notes[0]
+    assert f"{name}.ipynb was graded" in notes[1]
+
+
+def test_of_two_that_were_written_in_beside_an_untouched_one_a_person_is_told(hand_in, toy):
+    source, _, flags = hand_in(**{"toy": None, "toy (1)": DOUBLE, "toy (2)": OTHER})
+    assert source == toy.cell("solution", "double").released
+    assert "toy (1).ipynb, toy (2).ipynb" in flags[0]
+
+
+def test_of_several_with_other_names_the_only_one_that_was_written_in_is_graded(hand_in):
+    assert hand_in(first=None, second=DOUBLE)[0] == DOUBLE
+    with pytest.raises(rebuild.Unusable, match=r"there is no toy\.ipynb among"):
+        hand_in(third=OTHER)
+
+
+def test_a_file_in_another_encoding_is_never_called_no_json(toy):
+    backslash = "ソ".encode("cp932")  # its second byte is a backslash
+    data = notebook(released(toy, double=DOUBLE + "  # x"))
+    with pytest.raises(rebuild.Unusable, match="not UTF-8") as caught:
+        rebuild.rebuild(toy, data.replace(b"# x", b"# " + backslash + b"x"))
+    assert caught.value.status == "not-utf-8"
+    rebuilt = rebuild.rebuild(toy, data.replace(b"# x", b"# gr\xf6\xdfer"))
+    assert "größer" in rebuilt.sources["double"]
+    assert "not UTF-8" in rebuilt.notes[0]

@@ -66,9 +66,16 @@ def test_a_new_version_regrades_what_it_affects_and_says_whose_score_changed(tmp
     capsys.readouterr()
     assert run(course, "grade", NAME) == 0
     out = capsys.readouterr().out
-    assert "bob: 3.1 is now 3.3 (other tests)" in out
+    assert "1 of 2 scores changed (other tests: 1): 1 higher, 0 lower" in out
+    assert "double / integers, more points: 1" in out
+    assert run(course, "grade", NAME) == 0
+    assert "scores changed" not in capsys.readouterr().out
+    assert run(course, "log", NAME, "bob") == 0
+    out = capsys.readouterr().out
+    assert "3.1 became 3.3 with version 1.0+" in out
     assert "double / integers: 0 is now 0.2 (fail is now pass)" in out
-    assert "ann:" not in out
+    assert run(course, "log", NAME, "ann") == 0
+    assert "changed by regrading" not in capsys.readouterr().out
     new = store.load_all(course / "grades" / NAME)
     for student in ("ann", "bob"):
         assert new[student].version != old[student].version

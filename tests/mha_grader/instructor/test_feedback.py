@@ -88,7 +88,8 @@ def test_a_known_mistake_is_named_explained_and_placed_in_the_book(assignment):
         record(part("values", "pass"), part("scale", "fail", "Not shown.", "no-scale"), part("mask", "pass")),
     ).text
     assert "4 of 6 points" in text
-    assert "attention 4 / 6 2 of 3: No division by √d_k" in text
+    assert "2 points in attention: No division by √d_k" in text
+    assert "attention 4 / 6 2 of 3 parts: No division by √d_k" in text
     assert "What scale shows." in text
     assert f"{SCALE.title} (no-scale)" in text
     assert SCALE.reason in text
@@ -130,7 +131,7 @@ def test_a_mistake_is_explained_once_and_then_referred_to(assignment):
         record(part("scale", "fail", "", "no-scale"), part("batch scale", "fail", "", "no-scale")),
     ).text
     assert text.count(SCALE.reason) == 1
-    assert "For the same reason as “scale” above." in text
+    assert text.count(f"{SCALE.title}: see the top of the page.") == 2
 
 
 def test_an_unknown_mistake_shows_its_difference_on_the_public_example(assignment):
@@ -146,7 +147,9 @@ def test_different_failures_are_each_told_and_errors_once(assignment):
     assert "expected 3, got 4" in text
     text = read(assignment, record(part("one", "error", first), part("two", "error", second))).text
     assert "expected 3, got 4" not in text
-    assert "For the same reason as “one” above." in text
+    assert text.count("See the top of the page.") == 2
+    text = read(assignment, record(part("one", "fail", first), part("two", "fail", second))).text
+    assert "4 points in attention: Not right. expected 1, got 2" in text
 
 
 def test_many_parts_with_one_verdict_for_one_reason_are_shown_together(assignment):
@@ -247,8 +250,8 @@ def test_the_page_asks_nobody_for_anything(assignment):
         v for _, attributes in reader.elements for k, v in attributes.items() if k in ("src", "srcset")
     ]
     links = [attributes["href"] for tag, attributes in reader.elements if tag == "a"]
-    assert links == ["#attention"]
-    assert {"id": "attention"} in [attributes for tag, attributes in reader.elements if tag == "h2"]
+    assert links == []
+    assert {"id": "attention"} in [attributes for tag, attributes in reader.elements if tag == "section"]
 
 
 def test_its_policy_allows_its_own_style_and_nothing_else(assignment):
@@ -288,3 +291,94 @@ def test_the_archive_of_pages_has_a_folder_for_each_student_by_moodles_name_if_i
     before = path.read_bytes()
     assert feedback.write_zip(Course(tmp_path), "single_head", pages).read_bytes() == before
     assert [found.name for found in (tmp_path / "feedback").iterdir()] == ["single_head.zip"]
+
+
+# --- what is read first ------------------------------------------------------------------------------------
+
+
+class Unfolded(HTMLParser):
+    """Collects the words of a page that are seen before anything is unfolded."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.folds, self.hidden, self.words = [], 0, []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        if tag == "details":
+            self.folds.append("open" in dict(attributes))
+        self.hidden += tag in ("style", "title")
+        if tag == "summary" and not self.folds[-1]:
+            self.folds[-1] = True
+
+    def handle_endtag(self, tag):
+        if tag == "details":
+            self.folds.pop()
+        self.hidden -= tag in ("style", "title")
+        if tag == "summary":
+            self.folds[-1] = False
+
+    def handle_data(self, data):
+        if all(self.folds) and not self.hidden:
+            self.words += data.split()
+
+
+def unfolded(page):
+    return Unfolded(page).words
+
+
+def graded(*items):
+    return SubmissionRecord("single_head", "1", "abc", "graded", items)
+
+
+def test_the_reason_that_costs_most_leads_with_what_rests_on_it():
+    waiting = [
+        part(f"w{i}", "not-run", f"Not run, since it rests on the part “{need}”.", points=3)
+        for i, need in enumerate(["scale", "w0", "values"])
+    ]
+    first = ItemRecord(
+        "attention", (part("values", "pass"), part("scale", "fail", "", "no-scale"), *waiting[:2])
+    )
+    second = ItemRecord(
+        "masked", (part("mask", "fail", "Not masked.", points=4), part("scale", "fail", "", "no-scale"))
+    )
+    third = ItemRecord("slow", (part("time", "timeout", "No end.", points=0.5),))
+    main, other = feedback.leads(graded(first, second, third))
+    assert (main.part.pitfall, main.points, main.items) == (
+        "no-scale",
+        2 + 3 + 3 + 2,
+        ("attention", "masked"),
+    )
+    assert (other.part.message, other.points) == ("Not masked.", 4)
+    assert (
+        feedback.leads(graded(third, ItemRecord("right", (part("values", "pass"),))))[0].part.message
+        == "No end."
+    )
+    assert feedback.leads(graded(ItemRecord("right", (part("values", "pass"),)))) == []
+
+
+def test_a_page_is_short_before_anything_is_unfolded(assignment):
+    longest = sorted(
+        pitfalls.BANK, key=lambda slug: len(pitfalls.BANK[slug].reason + pitfalls.BANK[slug].fix)
+    )[-9:]
+    items = [
+        ItemRecord(
+            f"item_{i}",
+            (*(part(f"p{j}", "fail", "", slug) for j in range(8)), part("q", "fail", "word " * 100)),
+            "code\n" * 50,
+        )
+        for i, slug in enumerate(longest)
+    ]
+    words = unfolded(feedback.page(assignment, "ann", graded(*items), Entry()))
+    assert 50 < len(words) <= 300
+    right = [ItemRecord(f"item_{i}", (part("values", "pass"),) * 9, "code") for i in range(9)]
+    words = unfolded(feedback.page(assignment, "ann", graded(*right), Entry()))
+    assert len(words) < 100
+    assert "values" not in words
+
+
+def test_what_an_instructor_wrote_is_never_folded(assignment):
+    entry = Entry(by_hand={"attention": 3.0}, comments={"attention": "See me."})
+    words = " ".join(unfolded(feedback.page(assignment, "ann", record(part("values", "pass")), entry)))
+    assert "See me." in words
+    assert "An instructor set this score" in words

@@ -1,0 +1,70 @@
+"""Another assignment's notebook earns nothing, and code that it gives is shown to a person."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from mha_grader.course.assignment import Released, load
+from mha_grader.grading import others, rebuild
+from mha_grader.grading.grade import grade_submission
+
+COURSE = Path(__file__).parents[3]
+NAMES = [path.stem for path in sorted((COURSE / "exercises").glob("*/*.ipynb"))]
+GIVEN = 'def double(x):\n    """Twice."""\n    y = x + x  # a comment\n    return y\n'
+NEXT = Released(
+    "next",
+    {"intro": "# Next", "given": GIVEN, "text": "And now:", "triple": "def triple(x):\n    ..."},
+    (GIVEN,),
+)
+
+
+@pytest.fixture(scope="module")
+def course_of_two(toy):
+    return dataclasses.replace(toy, others=(NEXT,))
+
+
+def notebook(sources, ids=True):
+    cells = [
+        {"cell_type": "code", "source": source, "metadata": {"nbgrader": {"grade_id": name}} if ids else {}}
+        for name, source in sources.items()
+    ]
+    return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}).encode()
+
+
+def own(toy, **sources):
+    return {cell.id: sources.get(cell.id, cell.released) for cell in toy.cells}
+
+
+@pytest.mark.parametrize("ids", [True, False])
+def test_the_notebook_of_another_assignment_earns_nothing(course_of_two, settings, ids):
+    record = grade_submission(course_of_two, settings, notebook(NEXT.cells, ids))
+    assert (record.status, record.score) == ("another-assignment", 0)
+    assert record.notes == ("this is the notebook of next, and not of toy: hand in toy.ipynb",)
+
+
+def test_what_is_ones_own_is_graded_whatever_else_lies_in_it(course_of_two, toy):
+    code = {"double": GIVEN}
+    plain = {"a": "import numpy as np", "b": GIVEN}  # nothing is left of the released notebook
+    for sources in (own(toy, **code), own(toy, **code) | {f"{k}_2": v for k, v in NEXT.cells.items()}, plain):
+        for ids in (True, False):
+            assert rebuild.rebuild(course_of_two, notebook(sources, ids)).sources["double"] == GIVEN
+
+
+def test_code_that_another_notebook_gives_is_shown_to_a_person(course_of_two):
+    bare = "import math\ndef double(x):\n\n    y = (x + x)\n    return y"
+    assert others.given_elsewhere(course_of_two, "double", bare) == (
+        "double is the code that the notebook next gives",
+    )
+    for source in ("def double(x):\n    return x + x", "def double(x:", "x = 1", ""):
+        assert others.given_elsewhere(course_of_two, "double", source) == ()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_released_notebook_of_the_course_is_its_own_assignments(name):
+    assignment = load(COURSE, name)
+    assert [other.name for other in assignment.others] == [other for other in NAMES if other != name]
+    for other in NAMES:
+        cells = rebuild.parse((COURSE / "exercises" / other / f"{other}.ipynb").read_bytes())
+        assert others.belongs_to(assignment, cells) == (None if other == name else other)
