@@ -11,7 +11,7 @@
 `same_items`    items that are another item under a new name
 """
 
-from mha_lib.pitfalls.code import variants
+from mha_lib.pitfalls.code import forms, laws, variants
 from mha_lib.pitfalls.words import BANK, FAMILIES, Pitfall
 
-__all__ = ["BANK", "FAMILIES", "Pitfall", "variants"]
+__all__ = ["BANK", "FAMILIES", "Pitfall", "forms", "laws", "variants"]
