@@ -17,8 +17,8 @@ code gives (the mistake has no effect there), or something else. The rules:
 4. If several variants explain a part, the one that explains most failed parts is named, then the one that is the
    student's in most parts, then the one with the same texts of errors. If still several are left, none is named,
    unless they are forms of one mistake, or are the student's in every step of all parts. If the first part failed
-   and nothing explains it, no variant is named: code that is wrong from the ground up fails others for other
-   reasons.
+   and nothing has explained it, only a variant that is the student's there is named: code that is wrong from the
+   ground up fails others for other reasons.
 5. A law recognises a mistake by what it violates, not by its numbers: it looks at the steps of a failed part, and
    may try the student's code on inputs of its own. Laws come first.
 
@@ -117,9 +117,9 @@ def recognise(
             account = _account(evidence, functools.partial(replayed, name), strict)
             if account is not None:
                 alike[name] = account
-        named = {part: slug for part in open_parts for slug in _best(part, alike, len(evidence))}
-        if ground is None or ground in found or ground in named:
-            found |= named
+        if ground is not None and ground not in found:
+            alike = {name: account for name, account in alike.items() if account[ground].alike}
+        found |= {part: slug for part in open_parts for slug in _best(part, alike, len(evidence))}
     return {verdict.part.name: found[verdict.part.name] for verdict in judged if verdict.part.name in found}
 
 
@@ -192,7 +192,7 @@ def _has_failed(verdict: Verdict) -> bool:
 
 def _violated(laws: Mapping[str, Law], tested: Any, verdict: Verdict) -> list[str]:
     """The mistake whose law, and no other one's, tells it from this failed part."""
-    found = [slug for slug, law in laws.items() if verdict.status == "fail" and _holds(law, tested, verdict)]
+    found = [slug for slug, law in laws.items() if _holds(law, tested, verdict)]
     return found if len(found) == 1 else []
 
 

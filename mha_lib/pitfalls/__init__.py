@@ -8,6 +8,7 @@
 `examples`      the items, and small inputs that expose the mistakes
 `catalogue`     what the book shows of each mistake
 `registry`      how code, checks, examples and styles are registered and found
+`evidence`      what the laws are made of that tell a mistake by what it violates
 `same_items`    items that are another item under a new name
 """
 
