@@ -1,10 +1,30 @@
 """Diagnose why an answer is wrong: which known mistake gives exactly these results on these inputs.
 
-A failed part's steps are replayed on every wrong variant in the bank. A variant is recognised if it gives
-what the student's code gave in each step of the part: the same numbers, the same error, the same arguments
-changed; and in a step where that is not what right code gives. If several do, the other failed parts tell them
-apart, then all parts, then the texts of errors. If nothing does, none is named, unless they do the same in every
-step of all parts.
+Every step that was recorded is evidence: those of parts that passed and of parts that were not run as well. Each
+wrong variant in the bank is replayed, step by step. In a step it gives what the student's code gave, or what right
+code gives (the mistake has no effect there), or something else. The rules:
+
+1. A variant that gives something else in any step of any part is contradicted, and its mistake is not named. The
+   replay stops there. So no mistake is named that would fail a part which passed, and none that would fail another
+   part with other numbers than the student's code. This leaves two mistakes in one code unnamed where both have an
+   effect on one step, unless the bank knows the two together.
+2. Three kinds of step contradict nothing: code that hung, used up the memory or raised an error tells no number,
+   so that another mistake may stand behind the error; results that rest on random draws; and parts that a law
+   (rule 5) explains.
+3. A variant explains a failed part if it gives what the student's code gave in every step of it, and in some step
+   this is wrong. Errors are the same if their types are; they explain a part only if their texts are the same too,
+   up to numbers.
+4. If several variants explain a part, the one that explains most failed parts is named, then the one that is the
+   student's in most parts, then the one with the same texts of errors. If still several are left, none is named,
+   unless they are forms of one mistake, or are the student's in every step of all parts. If the first part failed
+   and nothing has explained it, only a variant that is the student's there is named: code that is wrong from the
+   ground up fails others for other reasons.
+5. A law recognises a mistake by what it violates, not by its numbers: it looks at the steps of a failed part, and
+   may try the student's code on inputs of its own. Laws come first.
+
+Numbers in place of booleans, another dtype of a tensor, a mask with axes that broadcasting would give it, and an
+argument that is changed are mistakes of their own, which may come on top of another one. They are overlooked in a
+second round, for the parts that nothing has explained.
 """
 
 from __future__ import annotations
@@ -12,14 +32,16 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from mha_grader.course.assignment import Assignment
 from mha_grader.grading.judge import Judged, Verdict
+from mha_grader.grading.session import OutOfBudget
+from mha_grader.sandbox.fork_server import SandboxUnavailable
 from mha_grader.sandbox.wire import Opaque
 from mha_grader.testing.errors import CallError
 from mha_grader.testing.proxies import Perform, Step, local
@@ -27,12 +49,24 @@ from mha_grader.testing.values import as_array, is_tensor
 from mha_lib import pitfalls
 
 RELATIVE, ABSOLUTE = 1e-4, 1e-6  # float32 inside an answer is no other mistake
+HALF, HALVES = 200.0, ("torch.float16", "torch.bfloat16")  # times as much is rounding in 16 bits
+PASSED = 10.0  # times as much may be rounding in what passed
+Law = Callable[[Any, Sequence[Step]], bool]
 
 
 def diagnose(assignment: Assignment, judged: Judged) -> dict[str, str]:
-    """Slugs of the known mistakes that an item was recognised to have, by the name of the failed part."""
-    known = pitfalls.variants(assignment.name, judged.item)
-    return recognise(judged.item, judged.verdicts, known, getattr(assignment.reference, judged.item))
+    """Slugs of the known mistakes that an item was recognised to have, by the name of the failed part.
+
+    The student's code must still be there, so that laws can try it.
+    """
+    return recognise(
+        judged.item,
+        judged.verdicts,
+        pitfalls.forms(assignment.name, judged.item),
+        getattr(assignment.reference, judged.item),
+        laws=pitfalls.laws(assignment.name, judged.item),
+        tested=judged.tested,
+    )
 
 
 def recognise(
@@ -41,106 +75,221 @@ def recognise(
     variants: Mapping[str, Any],
     reference: Any,
     local: Callable[..., Perform] = local,
+    *,
+    laws: Mapping[str, Law] | None = None,
+    tested: Any = None,
 ) -> dict[str, str]:
     """Slugs of the recognised mistakes by the name of the failed part.
 
     Args:
         item: the item's name.
         verdicts: of the item's parts, with their steps.
-        variants: wrong functions or classes of this item by slug.
+        variants: wrong functions or classes of this item by slug; further forms of a mistake as `slug/form`.
         reference: the right one.
         local: makes what carries requests out on one of these; another one may remember what it has done.
+        laws: of this item, by slug.
+        tested: what the item's name stands for in its test, for laws to try.
     """
     judged = [verdict for verdict in verdicts if verdict.steps]
-    failed = {part for part, verdict in enumerate(judged) if verdict.status not in ("pass", "not-run")}
+    found = {
+        verdict.part.name: slug
+        for verdict in judged
+        if _has_failed(verdict)
+        for slug in _violated(laws or {}, tested, verdict)
+    }
+    evidence = [
+        Evidence(verdict, Replay(local, item, reference, verdict.steps))
+        for verdict in judged
+        if verdict.part.name not in found
+    ]
 
     @functools.cache
-    def right(part: int) -> list[Step]:
-        return replay(local(**{item: reference}), judged[part].steps)
+    def replayed(name: str, part: int) -> Replay:
+        return Replay(local, item, variants[name], evidence[part].steps)
 
-    @functools.cache
-    def wrong(part: int, slug: str) -> list[Step]:
-        return replay(local(**{item: variants[slug]}), judged[part].steps)
+    ground = judged[0].part.name if judged and _has_failed(judged[0]) else None
+    for strict in (True, False):
+        open_parts = [each.name for each in evidence if each.failed and each.name not in found]
+        if not open_parts:
+            break
+        alike = {}
+        for name in variants:
+            account = _account(evidence, functools.partial(replayed, name), strict)
+            if account is not None:
+                alike[name] = account
+        if ground is not None and ground not in found:
+            alike = {name: account for name, account in alike.items() if account[ground].alike}
+        found |= {part: slug for part in open_parts for slug in _best(part, alike, len(evidence))}
+    return {verdict.part.name: found[verdict.part.name] for verdict in judged if verdict.part.name in found}
 
-    @functools.cache
-    def likeness(part: int, slug: str, kinds: bool) -> Likeness | None:
-        return compare(wrong(part, slug), judged[part].steps, right(part), kinds)
 
-    def agreement(slug: str, kinds: bool) -> tuple[int, int, int]:
-        degrees = {part: likeness(part, slug, kinds) for part in range(len(judged))}
-        alike = {part: degree for part, degree in degrees.items() if degree is not None}
-        return len(alike.keys() & failed), len(alike), sum(degree.same_texts for degree in alike.values())
+class Replay:
+    """The requests of a part's steps, carried out one after the other on known code as somebody asks for them."""
 
-    found: dict[str, str] = {}
-    for part in sorted(failed):
-        # Numbers in place of booleans are a mistake of their own, which may come on top of another one.
-        for kinds in (True, False):
-            candidates = {}
-            for slug in variants:
-                # In the first part as well: code that is wrong from the ground up fails others for other reasons.
-                degree = likeness(part, slug, kinds)
-                if degree is not None and degree.tells and likeness(0, slug, kinds) is not None:
-                    candidates[slug] = agreement(slug, kinds)
-            best = [slug for slug, degree in candidates.items() if degree == max(candidates.values())]
-            if len(best) == 1 or (best and candidates[best[0]][1] == len(judged)):
-                found[judged[part].part.name] = best[0]
-            if best:
-                break
-    return found
+    def __init__(self, local: Callable[..., Perform], item: str, code: Any, steps: Sequence[Step]):
+        """Nothing is carried out yet."""
+        self._local, self._names, self._steps = local, {item: code}, steps
+        self._perform: Perform | None = None
+        self._done: list[Step] = []
+
+    def __iter__(self) -> Iterator[Step]:
+        """The steps, with what comes of them on this code."""
+        for number, step in enumerate(self._steps):
+            if number == len(self._done):
+                self._done.append(self._carry_out(step))
+            yield self._done[number]
+
+    def _carry_out(self, step: Step) -> Step:
+        self._perform = self._perform or self._local(**self._names)
+        try:
+            with np.errstate(all="ignore"):
+                value, changed = self._perform(step.request)
+        except CallError as error:
+            return Step(step.request, error=error)
+        return Step(step.request, value, changed=changed)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What one part tells: what the student's code did, and what right code does."""
+
+    verdict: Verdict
+    right: Replay = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """The part's."""
+        return self.verdict.part.name
+
+    @property
+    def steps(self) -> Sequence[Step]:
+        """The student's."""
+        return self.verdict.steps
+
+    @property
+    def failed(self) -> bool:
+        """Whether a mistake is looked for here."""
+        return _has_failed(self.verdict)
+
+    @functools.cached_property
+    def drawn(self) -> bool:
+        """Whether results rest on random draws, which other code makes in another order."""
+        return any(step.request["target"] == "torch.manual_seed" for step in self.steps)
 
 
 @dataclass(frozen=True)
 class Likeness:
-    """That one piece of code did what another did."""
+    """How known code is like the student's in a part that does not contradict it."""
 
+    alike: bool  # the same in every step
+    tells: bool  # the same wrong thing in some step; errors of one type alone are none
     same_texts: int  # steps in which even the text of the error was the same
-    tells: bool  # whether they did the same wrong thing in some step; errors of one type alone are none
 
 
-def replay(perform: Perform, steps: Sequence[Step]) -> list[Step]:
-    """The same requests, with what comes of them when they are carried out by `perform`."""
-    done = []
-    for step in steps:
-        try:
-            with np.errstate(all="ignore"):
-                value, changed = perform(step.request)
-        except CallError as error:
-            done.append(Step(step.request, error=error))
-        else:
-            done.append(Step(step.request, value, changed=changed))
-    return done
+def _has_failed(verdict: Verdict) -> bool:
+    return verdict.status not in ("pass", "not-run")
 
 
-def compare(
-    known: Sequence[Step], steps: Sequence[Step], right: Sequence[Step], kinds: bool = True
-) -> Likeness | None:
-    """How code is like a known mistake in these steps; None if it does something else in one of them.
+def _violated(laws: Mapping[str, Law], tested: Any, verdict: Verdict) -> list[str]:
+    """The mistake whose law, and no other one's, tells it from this failed part."""
+    found = [slug for slug, law in laws.items() if _holds(law, tested, verdict)]
+    return found if len(found) == 1 else []
+
+
+def _holds(law: Law, tested: Any, verdict: Verdict) -> bool:
+    try:
+        with np.errstate(all="ignore"):
+            return bool(law(tested, verdict.steps))
+    except (CallError, OutOfBudget):
+        return False
+    except SandboxUnavailable:  # the machine's fault, not the student's
+        raise
+    except Exception:  # the law looks into a result that is not what it should be
+        return False
+
+
+def _account(
+    evidence: Sequence[Evidence], replayed: Callable[[int], Replay], strict: bool
+) -> dict[str, Likeness] | None:
+    """The likeness of known code by part; None if some part contradicts it, or it explains none.
+
+    What failed is looked at first: most variants end there.
+    """
+    found: dict[str, Likeness] = {}
+    for failed in (True, False):
+        for number, part in enumerate(evidence):
+            if part.failed == failed:
+                likeness = compare(replayed(number), part, strict)
+                if likeness is None:
+                    return None
+                found[part.name] = likeness
+        if not any(map(_explains, found.values())):
+            return None
+    return found
+
+
+def _best(part: str, alike: Mapping[str, Mapping[str, Likeness]], parts: int) -> list[str]:
+    """The slug of the mistake that explains a failed part, if there is one."""
+    degrees = {}
+    for name, account in alike.items():
+        if _explains(account[part]):
+            same = [likeness for likeness in account.values() if likeness.alike]
+            explained = sum(map(_explains, same))
+            degrees[name] = (explained, len(same), sum(likeness.same_texts for likeness in same))
+    best = [name for name, degree in degrees.items() if degree == max(degrees.values())]
+    slugs = list(dict.fromkeys(name.partition("/")[0] for name in best))
+    return slugs[:1] if len(slugs) == 1 or (slugs and degrees[best[0]][1] == parts) else []
+
+
+def _explains(likeness: Likeness) -> bool:
+    return likeness.alike and likeness.tells
+
+
+def compare(known: Iterable[Step], part: Evidence, strict: bool = True) -> Likeness | None:
+    """How a known mistake is like the student's code in a part; None if a step contradicts it.
 
     Args:
         known: what the mistake does.
-        steps: what the code did.
-        right: what right code does.
-        kinds: whether booleans and numbers are different, also where True is 1.
+        part: what the student's code did, and what right code does.
+        strict: whether the differences count that the second round overlooks (see the module).
     """
-    same_texts, tells = 0, False
-    for wanted, step, proper in zip(known, steps, right, strict=True):
-        if not _same_outcome(wanted, step, kinds):
-            return None
-        if step.error is None:
-            same_dtypes = _dtypes(proper.value) == _dtypes(step.value)
-            tells |= not (same_dtypes and _same_outcome(proper, step, kinds))
+    alike, tells, same_texts = True, False, 0
+    for wanted, step, proper in zip(known, part.steps, part.right, strict=True):
+        if not _same_outcome(wanted, step, strict):
+            if not _may_be_there(wanted, step, proper, part, strict):
+                return None
+            alike = False
+        elif step.error is None:
+            tells |= not _same_outcome(proper, step, strict)
         else:
             assert wanted.error is not None
             same_texts += step.error.text == wanted.error.text
             tells |= _form(step.error) == _form(wanted.error) != _form(proper.error)
-    return Likeness(same_texts, tells)
+    return Likeness(alike, alike and tells, same_texts)
 
 
-def _same_outcome(one: Step, other: Step, kinds: bool) -> bool:
+def _may_be_there(wanted: Step, step: Step, proper: Step, part: Evidence, strict: bool) -> bool:
+    """Whether code may have a mistake that gives something else than the code in this step."""
+    if part.drawn:
+        return True
+    if part.verdict.status == "pass":
+        if wanted.error is not None and step.error is not None:
+            return True  # an error is asked for, and any type is right
+        return any(_same_result(wanted, other, slack=PASSED) for other in (step, proper))
+    return step.error is not None or _same_outcome(wanted, proper, strict)
+
+
+def _same_outcome(one: Step, other: Step, strict: bool) -> bool:
+    return _same_result(one, other, strict) and (one.changed == other.changed or not strict)
+
+
+def _same_result(one: Step, other: Step, strict: bool = True, slack: float = 1.0) -> bool:
     errors = [None if step.error is None else step.error.type_names for step in (one, other)]
     if errors != [None, None]:
         return errors[0] == errors[1]
-    return one.changed == other.changed and same_value(one.value, other.value, kinds)
+    if strict and _dtypes(one.value) != _dtypes(other.value):
+        return False
+    return same_value(one.value, other.value, strict, slack)
 
 
 def _dtypes(value: Any) -> list[str]:
@@ -157,37 +306,51 @@ def _form(error: CallError | None) -> str | None:
     return None if error is None else re.sub(r"\d+", "#", error.text)
 
 
-def same_value(first: Any, second: Any, kinds: bool = True) -> bool:
+def same_value(first: Any, second: Any, strict: bool = True, slack: float = 1.0) -> bool:
     """Whether two plain values are the same up to rounding; NaN is the same as NaN here.
 
     Args:
         first, second: the values.
-        kinds: whether an array of booleans is different from one of numbers, also where True is 1.
+        strict: whether an array of booleans is different from one of numbers, also where True is 1, and from one
+            that broadcasting makes the same.
+        slack: how many times as much may be rounding.
     """
     if isinstance(first, tuple | list):
         return (
             isinstance(second, tuple | list)
             and len(first) == len(second)
-            and all(same_value(one, other, kinds) for one, other in zip(first, second, strict=True))
+            and all(same_value(one, other, strict, slack) for one, other in zip(first, second, strict=True))
         )
     if isinstance(first, dict):
         return (
             isinstance(second, dict)
             and first.keys() == second.keys()
-            and all(same_value(value, second[key], kinds) for key, value in first.items())
+            and all(same_value(value, second[key], strict, slack) for key, value in first.items())
         )
     if isinstance(first, Opaque) and isinstance(second, Opaque):
         return True  # such as a module that returns itself: the name of its class is the student's own
+    if any(str(getattr(value, "dtype", "")) in HALVES for value in (first, second)):
+        slack = max(slack, HALF)
     first, second = as_array(first), as_array(second)
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
+        return _same_arrays(first, second, strict, slack)
     if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
-        if not (isinstance(first, np.ndarray) and isinstance(second, np.ndarray)):
-            return False
-        if first.shape != second.shape:
-            return False
-        if kinds and (first.dtype.kind == "b") != (second.dtype.kind == "b"):
-            return False
-        return gap(first, second) <= 1.0
+        return False
     return bool(type(first) is type(second) and first == second)
+
+
+def _same_arrays(first: np.ndarray, second: np.ndarray, strict: bool, slack: float) -> bool:
+    booleans = [array.dtype.kind == "b" for array in (first, second)]
+    if strict and booleans[0] != booleans[1]:
+        return False
+    if first.shape != second.shape:
+        if strict or not any(booleans):
+            return False
+        try:
+            first, second = np.broadcast_arrays(first, second)
+        except ValueError:
+            return False
+    return gap(first, second) <= slack
 
 
 def gap(first: np.ndarray, second: np.ndarray) -> float:

@@ -211,5 +211,5 @@ def _grade_again(
         session.deadline = first.deadline  # what is left of the hand-in's time
         failure = run.run_with_right_code(session, stop, right)
         judged = judge.judge(session, assignment, record.item, failure, settings.secret)
-    found = diagnose.diagnose(assignment, judged)
+        found = diagnose.diagnose(assignment, judged)
     return dataclasses.replace(record, parts=explain.revised_parts(assignment, record, judged, found))

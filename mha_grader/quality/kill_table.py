@@ -82,13 +82,14 @@ def judge(
     recorder = Recorder(local(**{item: tested}))
     reference = getattr(assignment.reference, item)
     hidden = assignment.cell("test", item).hidden
-    parts = load_parts(hidden, {item: recorder.bind(item, reference)}, assignment.reference)
+    stand_in = recorder.bind(item, reference)
+    parts = load_parts(hidden, {item: stand_in}, assignment.reference)
     version = f"{assignment.name} {assignment.version}"
     verdicts = run_parts(parts, recorder, lambda part: seed(secret, version, item, part.name))
     slugs: dict[str, str] = {}
     if replayed:
-        known = pitfalls.variants(assignment.name, item)
-        slugs = diagnose.recognise(item, verdicts, known, reference, replayed)
+        known, laws = pitfalls.forms(assignment.name, item), pitfalls.laws(assignment.name, item)
+        slugs = diagnose.recognise(item, verdicts, known, reference, replayed, laws=laws, tested=stand_in)
     return Row(
         kind=kind,
         name=name,

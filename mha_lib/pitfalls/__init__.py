@@ -8,10 +8,11 @@
 `examples`      the items, and small inputs that expose the mistakes
 `catalogue`     what the book shows of each mistake
 `registry`      how code, checks, examples and styles are registered and found
+`evidence`      what the laws are made of that tell a mistake by what it violates
 `same_items`    items that are another item under a new name
 """
 
-from mha_lib.pitfalls.code import variants
+from mha_lib.pitfalls.code import forms, laws, variants
 from mha_lib.pitfalls.words import BANK, FAMILIES, Pitfall
 
-__all__ = ["BANK", "FAMILIES", "Pitfall", "variants"]
+__all__ = ["BANK", "FAMILIES", "Pitfall", "forms", "laws", "variants"]

@@ -110,8 +110,9 @@ PITFALLS = (
         slug="dropout-in-eval",
         title="Dropout that never stops",
         symptom="Two calls in eval mode give two results.",
-        reason="You call `functional.dropout` without telling it the mode, and it takes training for granted.",
-        fix="Use an `nn.Dropout`, or pass `training=self.training`.",
+        reason="You drop weights whatever the mode is; functions, other than layers, do not know it.",
+        fix="Use an `nn.Dropout` that is made in `__init__`, pass `training=self.training` to `F.dropout`, or pass "
+        "`dropout_p=self.p if self.training else 0.0` to `F.scaled_dot_product_attention`.",
         passes=("shape", "finite"),
     ),
     Pitfall(

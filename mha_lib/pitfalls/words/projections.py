@@ -29,10 +29,10 @@ PITFALLS = (
     Pitfall(
         slug="value-used-as-key",
         title="The values used as keys",
-        symptom="The output does not change with W_K.",
+        symptom="The output does not change with the keys.",
         reason="You compare the queries with the values, but what a token offers is not what it can be found by; "
-        "that is why keys have weights of their own.",
-        fix="Make the keys with W_K.",
+        "that is why there are keys.",
+        fix="Compare the queries with the keys, which W_K makes in a layer.",
         passes=("shape", "finite"),
     ),
     Pitfall(

@@ -39,6 +39,12 @@ def call(x, result=None, **fields):
     return Step(request, None if result is None else np.asarray(result), **fields)
 
 
+# From here on what comes rests on random draws.
+DRAW = Step(
+    {"op": "call", "target": "torch.manual_seed", "method": None, "args": [1], "kwargs": {}, "keep": 1}
+)
+
+
 def test_the_variant_that_gives_the_same_is_named():
     assert recognise("f", [verdict("a", "fail", call([1, 2], [3.0, 4.0]))], VARIANTS) == {"a": "adds-two"}
 
@@ -110,19 +116,107 @@ def test_of_two_mistakes_that_nothing_tells_apart_none_is_named():
 
     variants = {"nothing": otherwise(0.0), "three": otherwise(3.0)}
     ground, failed = verdict("ground", "pass", call([2], [2.0])), verdict("a", "fail", call([5], [1.0]))
-    passed = verdict("b", "pass", call([0.5], [0.5]))  # which neither gives
-    assert recognise("f", [ground, failed, passed], {"three": variants["three"]}, np.abs) == {"a": "three"}
-    assert recognise("f", [ground, failed, passed], variants, np.abs) == {}
-    assert recognise("f", [ground, failed], variants, np.abs) == {
-        "a": "nothing"
-    }  # the same in all that was seen
+    drawn = verdict(
+        "b", "not-run", DRAW, call([0.5], [0.7])
+    )  # which neither gives, and which contradicts nothing
+    assert recognise("f", [ground, failed, drawn], {"three": variants["three"]}, np.abs) == {"a": "three"}
+    assert recognise("f", [ground, failed, drawn], variants, np.abs) == {}
+    same = recognise("f", [ground, failed], variants, np.abs)  # in all that was seen
+    assert same == {"a": "nothing"}
+
+
+def test_of_forms_of_one_mistake_nothing_needs_to_tell_which_it_is():
+    forms = {"doubles": lambda x: 2 * x, "doubles/squares": lambda x: x * x}
+    steps = verdict("a", "fail", call([2], [4.0]))
+    drawn = verdict("b", "not-run", DRAW, call([5], [0.7]))
+    assert recognise("f", [steps, drawn], forms) == {"a": "doubles"}
+    assert recognise("f", [verdict("a", "fail", call([3], [9.0]))], forms) == {"a": "doubles"}
+
+
+@pytest.mark.parametrize("status", ["pass", "fail", "not-run"])
+def test_no_mistake_is_named_against_a_step_of_any_other_part(status):
+    right = np.abs
+    failed = verdict("a", "fail", call([-1], [1.0]))
+    other = verdict("b", status, call([-4], [4.0] if status == "pass" else [5.0]))
+    variants = {"squares": np.square}  # 16 for -4, which is neither
+    assert recognise("f", [failed], variants, lambda x: x) == {"a": "squares"}
+    assert recognise("f", [failed, other], variants, lambda x: x if x[0] > -2 else right(x)) == {}
+    no_effect = verdict("b", status, call([1], [1.0] if status == "pass" else [5.0]))  # 1² is 1
+    assert recognise("f", [failed, no_effect], variants, lambda x: x) == {"a": "squares"}
+
+
+def test_an_error_in_another_part_may_hide_the_mistake():
+    error = CallError("error", ["TypeError", "Exception", "BaseException"], "another mistake")
+    crashed = verdict("b", "error", call([5], error=error))
+    failed = verdict("a", "fail", call([1, 2], [3.0, 4.0]))
+    assert recognise("f", [failed, crashed], VARIANTS) == {"a": "adds-two"}
+    hung = verdict("b", "timeout", call([5], error=CallError("timeout")))
+    assert recognise("f", [failed, hung], VARIANTS) == {"a": "adds-two"}
+
+
+def test_an_error_that_is_asked_for_contradicts_code_without_one():
+    def refuses(x):
+        raise ValueError(x)
+
+    types = ["AssertionError", "Exception", "BaseException"]
+    refused = verdict("b", "pass", call([5], error=CallError("error", types, "no")))
+    failed = verdict("a", "fail", call([1, 2], [3.0, 4.0]))
+    assert recognise("f", [failed, refused], VARIANTS, refuses) == {}
+
+
+def test_a_mask_that_broadcasting_makes_the_same_hides_no_other_mistake():
+    variants = {"reversed": lambda x: x < 2}
+    tall = np.array([[True, False, False]] * 2)
+    assert recognise("f", [verdict("a", "fail", call([1, 2, 3], tall))], variants, lambda x: x > 2) == {
+        "a": "reversed"
+    }
+    numbers = {"adds-two": VARIANTS["adds-two"]}
+    assert recognise("f", [verdict("a", "fail", call([1, 2], [[3.0, 4.0]]))], numbers) == {}
+
+
+def test_a_law_tells_a_mistake_whatever_its_numbers():
+    asked = []
+
+    def negative(tested, steps):
+        asked.append(tested(np.ones(1)))
+        return all((step.value < 0).all() for step in steps)
+
+    def fails(tested, steps):
+        raise ValueError
+
+    below, above = verdict("a", "fail", call([1], [-3.0])), verdict("b", "fail", call([1], [3.0]))
+    passed = verdict("c", "pass", call([2], [-14.0]))
+    laws = {"negative": negative, "fails": fails}
+    found = recognise_mistakes(
+        "f", [below, above, passed], VARIANTS, lambda x: -7 * x, laws=laws, tested=lambda x: x
+    )
+    assert found == {"a": "negative"}
+    assert len(asked) == 2, "of parts that passed nothing is asked"
+    laws["other"] = negative
+    assert recognise_mistakes("f", [below], {}, lambda x: -7 * x, laws=laws, tested=lambda x: x) == {}, (
+        "two laws say different things"
+    )
+
+
+def test_a_variant_is_not_replayed_behind_a_step_that_contradicts_it():
+    replayed = []
+
+    def wrong(x):
+        replayed.append(x)
+        return x + 1
+
+    steps = [call([number], [0.0]) for number in range(5)]
+    assert (
+        recognise("f", [verdict("a", "fail", *steps), verdict("b", "fail", *steps)], {"wrong": wrong}) == {}
+    )
+    assert len(replayed) == 1
 
 
 def test_the_mistake_that_explains_more_failures_goes_before_one_that_agrees_where_nothing_failed():
     variants = {"no-sign": lambda x: np.abs(x), "squares": lambda x: x * x}
     one = verdict("a", "fail", call([-1], [1.0]))  # which both give
     two = verdict("b", "fail", call([-3], [9.0]))
-    passed = [verdict(f"p{n}", "pass", call([n], [float(n)])) for n in (5, 6)]
+    passed = [verdict(f"p{n}", "pass", call([n], [float(n)])) for n in (0, 1)]
     found = recognise("f", [one, two, *passed], variants, lambda x: x)
     assert found == {"a": "squares", "b": "squares"}
 

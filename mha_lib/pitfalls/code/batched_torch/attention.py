@@ -381,3 +381,9 @@ def attention_in_place(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pa
     weights = scores.masked_fill(~mask, lowest).softmax(dim=-1)  # (..., n, m)
     weights.masked_fill_(~mask, 0.0)
     return averaged(weights, V)
+
+
+@mistake("value-used-as-key", "batched_torch.attention", form="one-head")
+def attention_value_used_as_key(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
+    """Wrong: the queries are compared with the values, which raises an error if these are not d_k wide."""
+    return averaged(masked_softmax(scaled_scores(Q, V), mask), V)

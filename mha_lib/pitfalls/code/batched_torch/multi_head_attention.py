@@ -1,5 +1,6 @@
 """Mistakes in `MultiHeadAttention`."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -7,7 +8,7 @@ from torch import Tensor, nn
 
 from mha_lib import torch_attention as right
 from mha_lib.heads import head_dim
-from mha_lib.pitfalls.code import mistake
+from mha_lib.pitfalls.code import law, mistake
 from mha_lib.pitfalls.code.batched_torch.attention import (
     attention_empty_row_nan,
     attention_empty_row_uniform,
@@ -15,6 +16,7 @@ from mha_lib.pitfalls.code.batched_torch.attention import (
     masked_softmax,
     scaled_scores,
 )
+from mha_lib.pitfalls.evidence import given, methods
 
 Mask = Tensor | None
 
@@ -412,3 +414,42 @@ class LinearsInAList(nn.Module):
         Q, K, V = (each.unflatten(*cut).transpose(1, 2) for each in projected)  # (batch, heads, n, d_k)
         heads = self.dropout(masked_softmax(scaled_scores(Q, K), mask)) @ V  # (batch, heads, n, d_k)
         return self.linears[3](heads.transpose(1, 2).flatten(2))  # (batch, n, d_model)
+
+
+# --- laws: the same input twice ----------------------------------------------------------------------------
+
+
+def gives_two_results(layer: Any) -> bool:
+    """Whether two calls with the same tokens differ; that no weight is dropped by chance has no chance here."""
+    x = torch.linspace(-1.0, 1.0, 16 * 8).view(1, 16, 8)
+    first, second = layer(x), layer(x)
+    return not torch.equal(first.nan_to_num(), second.nan_to_num())
+
+
+def probability(steps: Sequence[Any]) -> float:
+    """The dropout that the layer of a part was made with; 0 if none was asked for."""
+    made = [step for step in steps if step.request["target"] == "MultiHeadAttention"]
+    return max([given(step, 2, "dropout", 0.0) for step in made], default=0.0)
+
+
+@law("dropout-in-eval", "batched_torch.MultiHeadAttention")
+def drops_in_eval_mode(tested: Any, steps: Sequence[Any]) -> bool:
+    """A layer in eval mode gives two results."""
+    if "train" in methods(steps):
+        return False
+    layer = tested(8, 2, dropout=0.5) if probability(steps) else tested(8, 2)
+    layer.eval()
+    return gives_two_results(layer)
+
+
+@law("dropout-by-default", "batched_torch.MultiHeadAttention")
+def drops_by_default(tested: Any, steps: Sequence[Any]) -> bool:
+    """A layer in training gives two results, though nobody asked for dropout, and one in eval mode."""
+    if "train" not in methods(steps) or probability(steps):
+        return False
+    layer = tested(8, 2)
+    layer.eval()
+    if gives_two_results(layer):
+        return False
+    layer.train()
+    return gives_two_results(layer)

@@ -1,6 +1,6 @@
 """Mistakes in `CachedAttention`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,7 +10,7 @@ from mha_lib.attention import attention
 from mha_lib.heads import combine_heads, split_heads
 from mha_lib.kv_cache import CachedAttention
 from mha_lib.masks import causal_mask
-from mha_lib.pitfalls.code import mistake, variants
+from mha_lib.pitfalls.code import law, mistake, variants
 from mha_lib.pitfalls.pieces import PIECES, projected
 
 Array = np.ndarray
@@ -238,3 +238,21 @@ for slug, wrong in {
     "square-mask-assumed": square_mask,
 }.items():
     mistake(slug, "efficient_heads.CachedAttention")(cached_from(wrong, mask=wrong))
+
+
+@law("cache-shared-between-objects", "efficient_heads.CachedAttention")
+def sees_what_another_object_got(tested: Any, steps: Sequence[Any]) -> bool:
+    """The first token of an object gets another output once another object has had a token."""
+    made = [step for step in steps if step.request["target"] == "CachedAttention"]
+    if len(made) < 2:
+        return False
+    one = np.ones((1, 1))
+    alone, first, second = (tested(one, one, one, one, 1) for _ in range(3))
+    alone.reset()
+    wanted = alone.forward(np.array([[[4.0]]]))
+    alone.reset()
+    first.forward(np.array([[[2.0]]]))
+    got = second.forward(np.array([[[4.0]]]))
+    for layer in (first, second):
+        layer.reset()
+    return not np.allclose(got, wanted)

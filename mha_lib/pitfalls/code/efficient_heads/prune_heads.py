@@ -1,11 +1,13 @@
 """Mistakes in `prune_heads`."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from mha_lib import pruning as right
-from mha_lib.pitfalls.code import mistake
+from mha_lib.pitfalls.code import law, mistake
+from mha_lib.pitfalls.evidence import given
 from mha_lib.pruning import prune_heads
 
 Array = np.ndarray
@@ -154,3 +156,42 @@ def prune_changes_its_input(
     result = prune_heads(W_Q, W_K, W_V, W_O, num_heads, heads)
     W_O[np.repeat(np.isin(np.arange(num_heads), heads), len(W_O) // num_heads)] = 0.0
     return result
+
+
+# --- laws: what is left of four heads ----------------------------------------------------------------------
+
+
+def left_of_four(tested: Any, heads: Sequence[int]) -> list[Array]:
+    """W_Q, W_K, W_V and W_Oᵀ after these heads are asked to go, of each the first row.
+
+    There are four heads, two wide, and the number of a head, from 1 on, stands in all its columns.
+    """
+    W = np.repeat(np.arange(1.0, 5.0), 2) * np.ones((8, 1))  # (d_model, num_heads * d_k)
+    W_Q, W_K, W_V, W_O, _ = tested(W, W, W, W.T, 4, heads)
+    return [left[0] for left in (W_Q, W_K, W_V, W_O.T)]  # at most (num_heads * d_k,) each
+
+
+def is_left(tested: Any, heads: Sequence[int], *numbers: int) -> bool:
+    """Whether the heads of these numbers are left once the others are asked to go."""
+    return left_of_four(tested, heads)[0].tolist() == np.repeat(numbers, 2).tolist()
+
+
+@law("prune-stale-indices", "efficient_heads.prune_heads")
+def removes_with_old_numbers(tested: Any, steps: Sequence[Any]) -> bool:
+    """Of heads 0 and 1, asked to go, 1 stays and 2 goes; one head alone goes as it should."""
+    several = any(len(given(step, 5, "heads")) > 1 for step in steps)
+    return several and is_left(tested, [0, 1], 2, 4) and is_left(tested, [1], 1, 3, 4)
+
+
+@law("prune-keeps-listed", "efficient_heads.prune_heads")
+def keeps_what_is_listed(tested: Any, steps: Sequence[Any]) -> bool:
+    """What is asked to go is all that is left."""
+    return is_left(tested, [1], 2) and is_left(tested, [2, 3], 3, 4)
+
+
+@law("prune-zeroed-not-removed", "efficient_heads.prune_heads")
+def zeroes_what_should_go(tested: Any, steps: Sequence[Any]) -> bool:
+    """The weights are as large as before, and of some the columns or rows of the head are zero."""
+    weights = [left.tolist() for left in left_of_four(tested, [1])]
+    as_before, zeroed = ([1.0, 1.0, own, own, 3.0, 3.0, 4.0, 4.0] for own in (2.0, 0.0))
+    return zeroed in weights and all(left in (as_before, zeroed) for left in weights)

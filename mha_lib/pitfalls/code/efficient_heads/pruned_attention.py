@@ -28,6 +28,19 @@ def pruned_width_from_d_model(
     return combine_heads(attention(Q, K, V)[0]) @ W_O  # (batch, n, d_model)
 
 
+@mistake("prune-width-from-d-model", "efficient_heads.pruned_attention", form="slices")
+def pruned_slices_from_d_model(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
+) -> Array:
+    """Wrong: heads are cut out of the weights by slices d_model / num_heads wide; some are short or empty."""
+    d_k = X.shape[-1] // num_heads
+    heads = []
+    for i in range(num_heads):
+        Q, K, V = (X @ W[:, i * d_k : (i + 1) * d_k] for W in (W_Q, W_K, W_V))  # (batch, n, at most d_k)
+        heads.append(softmax(Q @ np.swapaxes(K, -2, -1) / np.sqrt(d_k)) @ V)  # (batch, n, at most d_k)
+    return np.concatenate(heads, axis=-1) @ W_O  # (batch, n, d_model)
+
+
 @mistake("prune-scale-from-d-model", "efficient_heads.pruned_attention")
 def pruned_scale_from_d_model(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int

@@ -5,8 +5,9 @@ import numpy as np
 from mha_lib.attention import attention
 from mha_lib.heads import combine_heads, split_heads
 from mha_lib.masks import causal_mask
-from mha_lib.pitfalls.code import mistake, variants
+from mha_lib.pitfalls.code import law, mistake, variants
 from mha_lib.pitfalls.derived import causal_around, causal_under
+from mha_lib.pitfalls.evidence import POOLS, pooled
 
 Array = np.ndarray
 
@@ -59,3 +60,6 @@ for slug in (
 for slug in ("mask-inverted", "causal-transposed", "causal-hides-self", "causal-sees-next"):
     wrong = variants("single_head", "causal_mask")[slug]
     mistake(slug, "multi_head.causal_multi_head_attention")(causal_under(wrong))
+
+for slug, pool in POOLS.items():
+    law(slug, "multi_head.causal_multi_head_attention")(pooled(pool, 5))

@@ -5,10 +5,11 @@ import numpy as np
 from mha_lib import multi_head as right
 from mha_lib.attention import attention
 from mha_lib.heads import combine_heads, split_heads
-from mha_lib.pitfalls.code import mistake, variants
+from mha_lib.pitfalls.code import law, mistake, variants
 from mha_lib.pitfalls.code.multi_head.combine_heads import combine_heads_without_transpose
 from mha_lib.pitfalls.code.multi_head.split_heads import split_heads_without_transpose
 from mha_lib.pitfalls.derived import cross_around
+from mha_lib.pitfalls.evidence import POOLS, pooled
 
 Array = np.ndarray
 
@@ -255,3 +256,25 @@ for slug in (
     "always-causal",
 ):
     mistake(slug, "multi_head.cross_attention")(cross_around(variants("single_head", "attention")[slug]))
+
+for slug, pool in POOLS.items():
+    law(slug, "multi_head.cross_attention")(pooled(pool, 6, memory=True))
+
+
+# --- other forms -------------------------------------------------------------------------------------------
+
+
+@mistake("weights-applied-transposed", "multi_head.cross_attention", form="all-four")
+def cross_attention_all_weights_transposed(
+    X: Array, memory: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
+) -> Array:
+    """Wrong: all four weights are transposed."""
+    return right.cross_attention(X, memory, W_Q.T, W_K.T, W_V.T, W_O.T, num_heads)
+
+
+@mistake("weights-applied-transposed", "multi_head.cross_attention", form="queries-and-keys")
+def cross_attention_queries_and_keys_transposed(
+    X: Array, memory: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
+) -> Array:
+    """Wrong: W_Q and W_K are transposed."""
+    return right.cross_attention(X, memory, W_Q.T, W_K.T, W_V, W_O, num_heads)

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from mha_lib import multi_head as right
 from mha_lib.attention import attention
 from mha_lib.heads import combine_heads, split_heads
-from mha_lib.pitfalls.code import mistake, variants
+from mha_lib.pitfalls.code import law, mistake, variants
 from mha_lib.pitfalls.code.multi_head.combine_heads import (
     combine_heads_interleaved,
     combine_heads_without_transpose,
@@ -16,6 +17,7 @@ from mha_lib.pitfalls.code.multi_head.split_heads import (
     split_heads_without_transpose,
 )
 from mha_lib.pitfalls.derived import for_one_head, multi_head_around
+from mha_lib.pitfalls.evidence import POOLS, pooled
 
 Array = np.ndarray
 
@@ -439,3 +441,36 @@ for slug in (
     mistake(slug, "multi_head.multi_head_attention")(
         multi_head_around(variants("single_head", "attention")[slug])
     )
+
+for slug, pool in POOLS.items():
+    law(slug, "multi_head.multi_head_attention")(pooled(pool, 5))
+
+
+# --- other forms -------------------------------------------------------------------------------------------
+
+
+@mistake("weights-applied-transposed", "multi_head.multi_head_attention", form="all-four")
+def multi_head_attention_all_weights_transposed(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
+) -> Array:
+    """Wrong: all four weights are transposed."""
+    return right.multi_head_attention(X, W_Q.T, W_K.T, W_V.T, W_O.T, num_heads, mask)
+
+
+@mistake("weights-applied-transposed", "multi_head.multi_head_attention", form="queries-and-keys")
+def multi_head_attention_queries_and_keys_transposed(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
+) -> Array:
+    """Wrong: W_Q and W_K are transposed."""
+    return right.multi_head_attention(X, W_Q.T, W_K.T, W_V, W_O, num_heads, mask)
+
+
+@mistake("input-sliced-per-head", "multi_head.multi_head_attention", form="shared-block")
+def multi_head_attention_shared_block(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
+) -> Array:
+    """Wrong: a head sees only its own slice of `X`, and all heads share the first block of the weights."""
+    d_k = X.shape[-1] // num_heads
+    slices = split_heads(X, num_heads)  # (batch, heads, n, d_k)
+    Q, K, V = (slices @ W[:d_k, :d_k] for W in (W_Q, W_K, W_V))  # (batch, heads, n, d_k)
+    return combine_heads(attention(Q, K, V, mask)[0]) @ W_O  # (batch, n, d_model)

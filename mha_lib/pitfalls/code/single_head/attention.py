@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from mha_lib import attention as right
 from mha_lib.attention import softmax
 from mha_lib.pitfalls.code import mistake
 
@@ -539,3 +540,22 @@ def attention_always_causal(Q: Array, K: Array, V: Array, mask: Array | None = N
     scores = np.where(mask, scores, -np.inf)
     weights = softmax(scores)  # (..., n, m)
     return weights @ V, weights
+
+
+# --- other forms: mistakes that another item has under its own name -----------------------------------------
+
+
+@mistake("value-used-as-key", "single_head.attention", form="one-head")
+def attention_value_used_as_key(
+    Q: Array, K: Array, V: Array, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """Wrong: the queries are compared with the values, which raises an error if these are not d_k wide."""
+    return right.attention(Q, V, V, mask)
+
+
+@mistake("value-used-as-key", "single_head.attention", form="if-widths-agree")
+def attention_value_used_as_key_if_widths_agree(
+    Q: Array, K: Array, V: Array, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """Wrong: the queries are compared with the values wherever that is possible."""
+    return right.attention(Q, V if K.shape == V.shape else K, V, mask)

@@ -1,0 +1,71 @@
+"""Laws tell their mistake in every form, and nothing else; forms lose points and get the name of their mistake."""
+
+from pathlib import Path
+
+import pytest
+
+from mha_grader.course.assignment import load
+from mha_grader.quality.kill_table import PUBLIC_SECRET, judge, remembering
+from mha_grader.testing.proxies import Recorder, local
+from mha_lib import pitfalls
+from mha_lib.pitfalls.code import LAWS, MISTAKES
+from mha_lib.pitfalls.examples import items
+from mha_lib.styles import styles
+
+COURSE = Path(__file__).parents[3]
+WITH_LAWS = [(place, slug) for place in LAWS.items() for slug in pitfalls.laws(*place.split("."))]
+FORMS = [
+    (place, name) for place in MISTAKES.items() for name in pitfalls.forms(*place.split(".")) if "/" in name
+]
+
+
+def tell(place, slug, code, steps):
+    """Whether a law tells its mistake from code, which is called as a student's is."""
+    item = place.partition(".")[2]
+    tested = Recorder(local(**{item: code})).bind(item, items()[place].right)
+    try:
+        return pitfalls.laws(*place.split("."))[slug](tested, steps)
+    except Exception:  # as when a hand-in is graded
+        return False
+
+
+class EveryPart:
+    """Steps of any part: several heads, two objects, each probability of dropout, in training or in eval mode."""
+
+    def __init__(self, item, train, dropout):
+        self.request = {
+            "target": item,
+            "method": "train" if train else None,
+            "args": [],
+            "kwargs": {"num_heads": 2, "heads": [0, 1], **({"dropout": 0.5} if dropout else {})},
+        }
+
+
+def parts(place):
+    item = place.partition(".")[2]
+    return [[EveryPart(item, train, dropout)] * 2 for train in (False, True) for dropout in (False, True)]
+
+
+@pytest.mark.parametrize(("place", "slug"), WITH_LAWS)
+def test_right_code_breaks_no_law(place, slug):
+    right = {"reference": items()[place].right, **styles(*place.split("."))}
+    assert not [
+        name for name, code in right.items() for steps in parts(place) if tell(place, slug, code, steps)
+    ]
+
+
+@pytest.mark.parametrize(("place", "slug"), WITH_LAWS)
+def test_no_other_mistake_breaks_a_law(place, slug):
+    wrong = pitfalls.forms(*place.split("."))
+    told = {name for name, code in wrong.items() for steps in parts(place) if tell(place, slug, code, steps)}
+    assert {name.partition("/")[0] for name in told} <= {slug}
+
+
+@pytest.mark.parametrize(("place", "name"), FORMS)
+def test_a_form_loses_points_and_gets_the_name_of_its_mistake(place, name):
+    assignment, item = place.split(".")
+    code = pitfalls.forms(assignment, item)[name]
+    row = judge(load(COURSE, assignment), item, "pitfall", name, code, PUBLIC_SECRET, remembering())
+    assert row.score < row.max_score
+    assert set(row.slugs.values()) == {name.partition("/")[0]}
+    assert code.__doc__.startswith("Wrong: ")
