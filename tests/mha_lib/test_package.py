@@ -16,7 +16,14 @@ NEEDS_TORCH = {
     or "torch" in name
     or "transformer" in name
     or name
-    in ("mha_lib.fused", "mha_lib.minilm.encoder", "mha_lib.minilm.prune_curve", "mha_lib.pitfalls.catalogue")
+    in (
+        "mha_lib.fused",
+        "mha_lib.positions",
+        "mha_lib.modern_heads",
+        "mha_lib.minilm.encoder",
+        "mha_lib.minilm.prune_curve",
+        "mha_lib.pitfalls.catalogue",
+    )
 }
 FOR_THE_BOOK = {"mha_lib.figures.plotting"}  # needs matplotlib
 STYLES = {name for name in MODULES if name.startswith("mha_lib.styles.")}  # use what students may use
