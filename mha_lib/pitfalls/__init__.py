@@ -15,7 +15,9 @@ from mha_lib.pitfalls import (
     counting,
     heads,
     mask,
+    modern,
     modules,
+    positions,
     projections,
     pruning,
     reading_heads,
@@ -42,6 +44,8 @@ FAMILIES: Mapping[str, tuple[Pitfall, ...]] = {
     "sharing": sharing.PITFALLS,
     "pruning": pruning.PITFALLS,
     "reading-heads": reading_heads.PITFALLS,
+    "positions": positions.PITFALLS,
+    "modern": modern.PITFALLS,
 }
 
 # All pitfalls by slug, in the same order.

@@ -1,0 +1,208 @@
+"""Mistakes in latent attention and in attention with normalised queries and keys.
+
+Words only: the code needs PyTorch and stands in `mha_lib.pitfalls.modern_heads`.
+"""
+
+from mha_lib.pitfalls.pitfall import Pitfall
+
+PITFALLS = (
+    Pitfall(
+        slug="latent-scale-by-latent-width",
+        title="Scores divided by the root of d_c",
+        symptom="Right if the latents happen to be as wide as a head; otherwise weights that are too even, or"
+        " too sharp.",
+        reason="You divide by the root of the latents' width, but what is compared are queries and keys of "
+        "width d_k, also where the keys are never formed.",
+        fix="Divide by √d_k, the width of a head's queries.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="latent-sliced-per-head",
+        title="Each head sees a slice of the latents",
+        symptom="Right shapes; head i never learns what the other slices hold.",
+        reason="You cut the latents into slices, one for each head, but every head's keys and values are "
+        "made from all of c.",
+        fix="Multiply all of c with each head's block of W_UK and W_UV.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="latent-values-from-keys",
+        title="Values made with W_UK",
+        symptom="Right shapes where d_k = d_v; W_UV gets no gradient.",
+        reason="You use the weights of the keys for the values too.",
+        fix="The values are c W_UV.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="latent-queries-from-latents",
+        title="Queries from the latents",
+        symptom="Right shapes; W_Q gets no gradient.",
+        reason="You make the queries from c with the weights of the keys, but they come from x and W_Q.",
+        fix="The queries are x W_Q.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="latent-width-from-d-model",
+        title="d_k taken to be d_model / heads",
+        symptom="Right where the heads together are as wide as the model; an error elsewhere.",
+        reason="You compute the width of a head from d_model, but with latents it is free, and d_v may be "
+        "another one.",
+        fix="Take the widths from the weights: `W_UK.shape[1] // num_heads`.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="latent-keys-formed",
+        title="Keys and values are formed after all",
+        symptom="The right result, with the memory and the work of the plain form.",
+        reason="You make keys and values for every token, which is what the absorbed form is there to avoid.",
+        fix="Multiply the queries by W_UK, head by head, and let them meet c itself.",
+        passes=("shape", "finite", "right values"),
+    ),
+    Pitfall(
+        slug="latent-values-formed",
+        title="Values are formed after all",
+        symptom="The right result; the keys are absorbed, the values are not.",
+        reason="You make the values of every token before you average them.",
+        fix="Average the latents first, and multiply the average by W_UV.",
+        passes=("shape", "finite", "right values"),
+    ),
+    Pitfall(
+        slug="latent-absorbed-without-transpose",
+        title="W_UK in place of its transpose",
+        symptom="An error about sizes, or wrong numbers where d_k = d_c.",
+        reason="You multiply the queries by W_UK, which leads from latents to keys; the way back is its "
+        "transpose.",
+        fix="q · (c W_UK) = (q W_UKᵀ) · c.",
+        passes=(),
+    ),
+    Pitfall(
+        slug="qk-norm-of-keys-only",
+        title="Only the keys are normalised",
+        symptom="Scores still grow with the length of the queries.",
+        reason="You leave the queries as they are.",
+        fix="Divide both by their lengths.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="qk-norm-of-queries-only",
+        title="Only the queries are normalised",
+        symptom="Long keys still win.",
+        reason="You leave the keys as they are.",
+        fix="Divide both by their lengths.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="qk-norm-missing",
+        title="Nothing is normalised",
+        symptom="Scores grow with the lengths of queries and keys.",
+        reason="You multiply the scores by g, but queries and keys keep their lengths.",
+        fix="Divide both by their lengths first.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="qk-norm-still-scaled",
+        title="Still divided by √d_k",
+        symptom="Weights that are too even.",
+        reason="You divide cosines by √d_k, but that was for sums of d_k products; g takes its place.",
+        fix="Multiply the cosines by g, and divide by nothing.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="qk-norm-without-g",
+        title="No factor g",
+        symptom="No weight can be more than e² times another one.",
+        reason="You use the cosines as scores; they lie between −1 and 1, so that no head can be sure of "
+        "anything.",
+        fix="Multiply the cosines by g.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="qk-norm-after-scaling",
+        title="The norm takes g away again",
+        symptom="g has no effect, and gets no gradient.",
+        reason="You multiply the queries by g before you normalise them, and the norm divides it out.",
+        fix="Normalise first, and multiply by g after.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="qk-norm-g-after-softmax",
+        title="g multiplies the weights",
+        symptom="Weights that sum to g.",
+        reason="You multiply by g after the softmax, but g should make the scores larger.",
+        fix="Multiply the scores by g before the softmax.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="qk-norm-divided-by-g",
+        title="Divided by g",
+        symptom="The larger g, the more even the weights.",
+        reason="You treat g as a temperature, but it is a factor.",
+        fix="Multiply the cosines by g.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="qk-norm-first-g-for-all",
+        title="One g for all heads",
+        symptom="Right if all heads have the same g.",
+        reason="You use the first head's g for all.",
+        fix="Keep g in its shape (heads, 1, 1), which broadcasts to the scores.",
+        passes=("shape", "finite", "right values"),
+    ),
+    Pitfall(
+        slug="qk-norm-over-tokens",
+        title="Normalised along the tokens",
+        symptom="A token's features depend on the other tokens, later ones included.",
+        reason="You take the length along axis −2, the tokens, but a length belongs to one token.",
+        fix="Take it along the last axis: `norm(dim=-1, keepdim=True)`.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="qk-norm-over-heads",
+        title="One length for all heads",
+        symptom="Scores of each head are smaller than its cosines.",
+        reason="You normalise a token's features of all heads together, but each head has a length of its "
+        "own.",
+        fix="Normalise after the features are split into heads, along the last axis.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="qk-norm-squared",
+        title="Divided by the squared length",
+        symptom="Long vectors become short, and short ones long.",
+        reason="You divide by the sum of squares; the length is its root.",
+        fix="Use `norm(dim=-1, keepdim=True)`.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="qk-norm-root-mean-square",
+        title="The root mean square in place of the length",
+        symptom="Scores d_k times too large.",
+        reason="You divide by the root of the *mean* of the squares, so that the vectors have length √d_k.",
+        fix="Divide by the root of the *sum* of the squares.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="qk-norm-without-epsilon",
+        title="A vector of zeros gives NaN",
+        symptom="Right until a query or a key is 0.",
+        reason="You divide by a length that can be 0.",
+        fix="Add 1e-6 to the length.",
+        passes=("shape", "finite", "right values"),
+    ),
+    Pitfall(
+        slug="qk-norm-of-values-too",
+        title="Values are normalised as well",
+        symptom="No output is longer than 1.",
+        reason="You normalise the values, whose lengths are part of what they say.",
+        fix="Normalise queries and keys only.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="qk-norm-lengths-detached",
+        title="Lengths are taken for constants",
+        symptom="Right output, wrong gradients of queries and keys.",
+        reason="You take the lengths out of the graph, but they change with the vectors.",
+        fix="Leave `detach`, `item` and `no_grad` out.",
+        passes=("shape", "finite", "right values"),
+    ),
+)
