@@ -722,7 +722,7 @@ def overflowing(rng, of_keys, of_values):
     x[..., 2] = [1e9, -1e9]
     W_UK, W_UV = rng.normal(size=(2, 3, 3))
     W_UK[2], W_UV[2] = of_keys, of_values
-    weights = (np.zeros((3, 3)), np.eye(3), W_UK, W_UV, rng.normal(size=(3, 3)))
+    weights = (np.zeros((3, 3)), np.eye(3), W_UK, W_UV, np.eye(3))
     return [*map(tensor, (x, *weights)), 1]
 
 

@@ -60,6 +60,16 @@ FUNCTIONS = {
     "efficient_heads": ("grouped_query_attention", "kv_cache_bytes", "pruned_attention", "prune_heads"),
     "real_heads": ("bert_attention", "offset_score", "keep_heads", "head_importance"),
 }
+ON_TENSORS = {
+    "batched_torch": ("attention", "from_builtin", "sdpa_attention"),
+    "modern_heads": (
+        "rotary",
+        "sliding_window_mask",
+        "latent_attention",
+        "latent_attention_absorbed",
+        "qk_norm_attention",
+    ),
+}
 TURNING = [(name, item) for name in ("single_head", "multi_head") for item in FUNCTIONS[name]]
 LAYERS = [  # with the share that may be earned if the first results are right
     ("batched_torch", "MultiHeadAttention", 0.5),
@@ -80,16 +90,20 @@ def test_a_function_of_junk_earns_nothing(grade_item, name, item):
         assert set(row.statuses.values()) <= {"fail", "not-run"}, value
 
 
-@pytest.mark.parametrize("item", ["attention", "from_builtin", "sdpa_attention"])
-def test_a_function_of_junk_in_the_place_of_tensors_earns_nothing(grade_item, item):
+@pytest.mark.parametrize(
+    ("name", "item"), [(name, item) for name, items in ON_TENSORS.items() for item in items]
+)
+def test_a_function_of_junk_in_the_place_of_tensors_earns_nothing(grade_item, name, item):
     for value in TORCH_JUNK:
-        row = grade_item("batched_torch", item, lambda *arguments, **options: value)  # noqa: B023
+        row = grade_item(name, item, lambda *arguments, **options: value)  # noqa: B023
         assert row.score == 0, value
 
 
 @pytest.mark.parametrize(
     ("name", "item"),
-    [(name, item) for name in FUNCTIONS for item in FUNCTIONS[name]] + [("batched_torch", "from_builtin")],
+    [(name, item) for name in FUNCTIONS for item in FUNCTIONS[name]]
+    + [("batched_torch", "from_builtin")]
+    + [("modern_heads", item) for item in ON_TENSORS["modern_heads"]],
 )
 @pytest.mark.parametrize("place", [0, -1])
 def test_a_function_that_gives_an_argument_back_earns_nothing(grade_item, name, item, place):
