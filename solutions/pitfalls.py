@@ -75,7 +75,7 @@ from mha_lib.heads import head_dim
 # The function below was tested with matrices, and every test passed. Then it went into a model.
 
 # %% role="given" id="broken_scale"
-from mha_lib.pitfalls.scale import attention_scale_by_axis_one as broken_scale
+from mha_lib.pitfalls.code.single_head.attention import attention_scale_by_axis_one as broken_scale
 
 # %% [markdown] id="repaired_scale_contract"
 # **Contract** of `repaired_scale(Q, K, V, mask=None)`: that of `attention` in *One head of attention*.
@@ -135,7 +135,7 @@ def mended(rng):
 # Masked keys get no weight here, just as they should. Something else is lost.
 
 # %% role="given" id="broken_mask"
-from mha_lib.pitfalls.mask import attention_mask_after_softmax as broken_mask
+from mha_lib.pitfalls.code.single_head.attention import attention_mask_after_softmax as broken_mask
 
 # %% [markdown] id="repaired_mask_contract"
 # **Contract** of `repaired_mask(Q, K, V, mask=None)`: that of `repaired_scale` above. The weights of each query sum
@@ -193,7 +193,7 @@ def mended(rng):
 # The shape is right, and so is the number of entries. But whose features are they?
 
 # %% role="given" id="broken_split"
-from mha_lib.pitfalls.heads import split_heads_without_transpose as broken_split
+from mha_lib.pitfalls.code.multi_head.split_heads import split_heads_without_transpose as broken_split
 
 # %% [markdown] id="repaired_split_contract"
 # **Contract** of `repaired_split(x, num_heads)`: that of `split_heads` in *Several heads*.
@@ -246,7 +246,7 @@ def mended(rng):
 # The way back. It undoes the broken splitting above, so a round trip finds nothing.
 
 # %% role="given" id="broken_merge"
-from mha_lib.pitfalls.heads import combine_heads_without_transpose as broken_merge
+from mha_lib.pitfalls.code.multi_head.combine_heads import combine_heads_without_transpose as broken_merge
 
 # %% [markdown] id="repaired_merge_contract"
 # **Contract** of `repaired_merge(x)`: that of `combine_heads` in *Several heads*.
@@ -304,7 +304,7 @@ def mended(rng):
 # everything but the first token.
 
 # %% role="given" id="broken_causal"
-from mha_lib.pitfalls.mask import causal_mask_top_left as broken_causal
+from mha_lib.pitfalls.code.single_head.causal_mask import causal_mask_top_left as broken_causal
 
 # %% [markdown] id="repaired_causal_contract"
 # **Contract** of `repaired_causal(n, m=None)`: that of `causal_mask` in *One head of attention*.
@@ -355,22 +355,22 @@ def mended(rng):
 # all mistakes to choose from stand below the cases.
 
 # %% role="given" id="case_a"
-from mha_lib.pitfalls.scale import attention_scale_by_dk as case_a
+from mha_lib.pitfalls.code.single_head.attention import attention_scale_by_dk as case_a
 
 # %% role="given" id="case_b"
-from mha_lib.pitfalls.mask import attention_mask_added_as_0_1 as case_b
+from mha_lib.pitfalls.code.single_head.attention import attention_mask_added_as_0_1 as case_b
 
 # %% role="given" id="case_c"
-from mha_lib.pitfalls.softmax import attention_softmax_over_queries as case_c
+from mha_lib.pitfalls.code.single_head.attention import attention_softmax_over_queries as case_c
 
 # %% role="given" id="case_d"
-from mha_lib.pitfalls.mask import causal_mask_hides_self as case_d
+from mha_lib.pitfalls.code.single_head.causal_mask import causal_mask_hides_self as case_d
 
 # %% role="given" id="case_e"
-from mha_lib.pitfalls.mask import decoder_mask_or_combined as case_e
+from mha_lib.pitfalls.code.single_head.decoder_mask import decoder_mask_or_combined as case_e
 
 # %% role="given" id="case_f"
-from mha_lib.pitfalls.softmax import softmax_global_max_subtraction as case_f
+from mha_lib.pitfalls.code.single_head.softmax import softmax_global_max_subtraction as case_f
 
 # %% role="given" id="own_pieces"
 attention, split_heads, causal_mask = repaired_scale, repaired_split, repaired_causal
@@ -379,10 +379,10 @@ attention, split_heads, causal_mask = repaired_scale, repaired_split, repaired_c
 from mha_lib.pitfalls.derived import for_one_head
 
 # %% role="given" id="case_g"
-from mha_lib.pitfalls.projections import multi_head_attention_input_sliced as case_g
+from mha_lib.pitfalls.code.multi_head.multi_head_attention import multi_head_attention_input_sliced as case_g
 
 # %% role="given" id="case_h"
-from mha_lib.pitfalls.heads import multi_head_attention_summed as case_h
+from mha_lib.pitfalls.code.multi_head.multi_head_attention import multi_head_attention_summed as case_h
 
 # %% [markdown] id="diagnosis_choices"
 # **Contract** of `diagnosis`: a dict from the letter of a case to one of these names.

@@ -15,9 +15,9 @@ The body of a solution cell is one import, such as `from mha_lib.attention impor
 the source of that function or class in its place, with the bodies marked as solutions. So the code stands in
 one place. In a given cell, imports from `mha_lib` are replaced in the same way, unmarked: that is how a piece
 of an earlier assignment comes along. `import X as Y` brings X in under the name Y, and a wrong variant from
-`mha_lib.pitfalls` without its docstring, which tells what is wrong. An item that the package does not have (a
-dict of answers) is written out: first what the student starts from, then the solution between unindented
-markers.
+`mha_lib.pitfalls` without its docstring and decorators, which tell what is wrong. An item that the package does
+not have (a dict of answers) is written out: first what the student starts from, then the solution between
+unindented markers.
 
 A test cell with `borrow="single_head.attention" share=0.25` has a short hidden block of its own. Behind it come
 the hidden tests of that item of that assignment, made to be about this cell's item; they rest on the block's
@@ -355,14 +355,16 @@ def _source_of(imported: ast.ImportFrom, alias: ast.alias) -> str:
         raise SourceError(f"{imported.module} has no {alias.name}")
     source = inspect.getsource(getattr(module, alias.name)).rstrip()
     if module.__name__.startswith("mha_lib.pitfalls."):
-        source = _without_docstring(source)
+        source = _definition_alone(source)
     return rename(source, alias.name, alias.asname or alias.name)
 
 
-def _without_docstring(source: str) -> str:
-    docstring = _parse(source)[0].body[0]  # type: ignore[attr-defined]
+def _definition_alone(source: str) -> str:
+    """A function without its decorators, which name the mistake, and without its docstring, which tells it."""
+    function = _parse(source)[0]
+    docstring = function.body[0]  # type: ignore[attr-defined]
     lines = source.splitlines()
-    return "\n".join(lines[: docstring.lineno - 1] + lines[docstring.end_lineno :])
+    return "\n".join(lines[function.lineno - 1 : docstring.lineno - 1] + lines[docstring.end_lineno :])
 
 
 def rename(source: str, old: str, new: str) -> str:

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from mha_lib.pitfalls import BANK, CHECKS_OF_ITEMS, WEAK_CHECKS, examples, torch_examples, variants
-from mha_lib.pitfalls.examples import Code, Item
+from mha_lib.pitfalls import BANK, variants
+from mha_lib.pitfalls.examples import Code, items
+from mha_lib.pitfalls.weak_checks import WEAK_CHECKS, weak_checks
 
-ITEMS: Mapping[str, Item] = {**examples.ITEMS, **torch_examples.ITEMS}
 VISIBLE = 1e-3  # smaller differences are no example
 WIDTH = 79  # characters of a line that is shown
 
@@ -55,9 +55,9 @@ def expose(slug: str) -> Exposed:
     Raises:
         LookupError: if no example of this item shows it.
     """
-    place, *others = (item for item in ITEMS if slug in _variants(item))
-    variant, item, lines = _variants(place)[slug], ITEMS[place], wrong_lines(place, slug)
-    checks = [check for check in BANK[slug].passes if check in CHECKS_OF_ITEMS[place]]
+    place, *others = (place for place, item in items().items() if item.examples and slug in _variants(place))
+    variant, item, lines = _variants(place)[slug], items()[place], wrong_lines(place, slug)
+    checks = [check for check in BANK[slug].passes if check in weak_checks(*place.split("."))]
     for example in item.examples:
         comes, expected = run(example, variant), run(example, item.right)
         if differ(comes, expected):
@@ -157,7 +157,7 @@ def wrong_lines(place: str, slug: str) -> str:
     Functions that it uses and that are wrong themselves follow. `# …` stands for what is left out: nowhere is
     the right code shown. Type hints are left out too, and a shape stands above a line that would be too wide.
     """
-    known = set(_lines(ITEMS[place].right)) | _common_lines(place)
+    known = set(_lines(items()[place].right)) | _common_lines(place)
     variant, *helpers = _wrong_parts(_variants(place)[slug])
     shown = _without(known, variant)
     for helper in helpers:
@@ -265,7 +265,7 @@ def _indent(line: str) -> str:
 @functools.cache
 def _body(code: Code) -> list[str]:
     """The lines without docstrings and type hints; of a function also without its head."""
-    source = _without_hints(textwrap.dedent(inspect.getsource(code)))
+    source = _without_hints(_source(code))
     source = re.sub(r'^( +)"""(?:.|\n)*?"""\n', "", source, flags=re.MULTILINE)
     source = re.sub(r"  # (noqa|type: ignore).*", "", source)
     if not isinstance(code, type):
@@ -276,7 +276,14 @@ def _body(code: Code) -> list[str]:
 
 def _head(function: Code) -> str:
     """The line with which a function starts, without type hints."""
-    return _without_hints(textwrap.dedent(inspect.getsource(function))).splitlines()[0]
+    return _without_hints(_source(function)).splitlines()[0]
+
+
+def _source(code: Code) -> str:
+    """The source without the decorators above it, which register it."""
+    source = textwrap.dedent(inspect.getsource(code))
+    first = ast.parse(source).body[0].lineno
+    return "\n".join(source.splitlines()[first - 1 :]) + "\n"
 
 
 def _without_hints(source: str) -> str:

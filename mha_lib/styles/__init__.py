@@ -1,28 +1,33 @@
 """Right ways of writing what students build, beside the reference: each of them must earn full marks.
 
-One module holds the styles of one assignment, in a dict `STYLES` from item to (name of the style to function
-or class). A grader that rejects one of them is wrong.
+One module holds the styles of one assignment. A grader that rejects one of them is wrong.
 """
 
-import importlib
-import importlib.util
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
-from mha_lib.pitfalls.same_items import original
+from mha_lib.pitfalls.registry import Registry
 
-__all__ = ["styles"]
+__all__ = ["style", "styles"]
+
+Code = TypeVar("Code", bound=Callable[..., Any])
+
+STYLES: Registry[Callable[..., Any]] = Registry(__name__)
 
 
-def styles(assignment: str, item: str) -> Mapping[str, Any]:
+def style(name: str, item: str) -> Callable[[Code], Code]:
+    """A decorator: this function or class is a right form of the item `assignment.item`.
+
+    Raises:
+        ValueError: if the item has a style of this name already.
+    """
+    return STYLES.register(name, item)
+
+
+def styles(assignment: str, item: str) -> Mapping[str, Callable[..., Any]]:
     """The right functions or classes of one item by the name of their style; empty if there are none.
 
     >>> "softmax in float32" in styles("single_head", "attention")
     True
     """
-    assignment, item = original(assignment, item)
-    name = f"{__name__}.{assignment}"
-    if importlib.util.find_spec(name) is None:
-        return {}
-    all_styles: Mapping[str, Mapping[str, Any]] = importlib.import_module(name).STYLES
-    return all_styles.get(item, {})
+    return STYLES.of(assignment, item)

@@ -1,8 +1,6 @@
 """Right ways of writing the items of `batched_torch`; some of them look wrong at first."""
 
 import copy
-from collections.abc import Mapping
-from typing import Any
 
 import torch
 from einops import einsum, rearrange, repeat
@@ -10,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - the name that the field uses
 
 from mha_lib import torch_attention as reference
+from mha_lib.styles import style
 
 Mask = Tensor | None
 Pair = tuple[Tensor, Tensor]
@@ -17,6 +16,7 @@ Pair = tuple[Tensor, Tensor]
 # --- attention ---------------------------------------------------------------------------------------------
 
 
+@style("keys first", "batched_torch.attention")
 def attention_keys_first(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
     """K·Qᵀ with the softmax over axis −2, transposed at the end."""
     scores = K.float() @ Q.float().transpose(-2, -1) / K.shape[-1] ** 0.5  # (..., m, n)
@@ -30,6 +30,7 @@ def attention_keys_first(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> 
     return weights @ V, weights
 
 
+@style("masked after the softmax, renormalised", "batched_torch.attention")
 def attention_renormalised(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
     """The mask comes after the softmax, and then the rows are made to sum to 1 again."""
     weights = (Q.float() @ K.float().mT / Q.shape[-1] ** 0.5).softmax(-1)  # (..., n, m)
@@ -40,6 +41,7 @@ def attention_renormalised(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -
     return weights @ V, weights
 
 
+@style("fourth root on both", "batched_torch.attention")
 def attention_fourth_root(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
     """d_k^(−1/4) on Q and on K."""
     root = Q.size(-1) ** -0.25
@@ -52,6 +54,7 @@ def attention_fourth_root(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) ->
     return torch.matmul(weights, V), weights
 
 
+@style("scores overwritten", "batched_torch.attention")
 def attention_scores_overwritten(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
     """The scores, a new tensor, are overwritten in place, which autograd allows."""
     scores = Q @ K.transpose(-2, -1)  # (..., n, m)
@@ -64,6 +67,7 @@ def attention_scores_overwritten(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = N
     return weights @ V, weights
 
 
+@style("added mask, in double", "batched_torch.attention")
 def attention_added_mask(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
     """The mask as a bias of 0 and a large negative number."""
     scores = Q.double() @ K.double().mT / Q.shape[-1] ** 0.5  # (..., n, m)
@@ -75,6 +79,7 @@ def attention_added_mask(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> 
     return (weights @ V.double()).to(V.dtype), weights.to(V.dtype)
 
 
+@style("NaN replaced", "batched_torch.attention")
 def attention_nan_replaced(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
     """Filled with −∞ and NaN set to 0: right, since the gradient of the fill is 0 where it filled."""
     scores = Q.float() @ K.float().transpose(-2, -1) / Q.shape[-1] ** 0.5  # (..., n, m)
@@ -84,6 +89,7 @@ def attention_nan_replaced(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -
     return weights @ V, weights
 
 
+@style("in the precision that comes", "batched_torch.attention")
 def attention_native(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
     """In the precision that comes, half or double."""
     scores = torch.einsum("...nd,...md->...nm", Q, K) / Q.shape[-1] ** 0.5  # (..., n, m)
@@ -95,6 +101,7 @@ def attention_native(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair
     return torch.einsum("...nm,...mv->...nv", weights, V), weights
 
 
+@style("softmax by hand", "batched_torch.attention")
 def attention_softmax_by_hand(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
     """Exponentials and their sum."""
     scores = Q.float() @ K.float().transpose(-2, -1) * Q.shape[-1] ** -0.5  # (..., n, m)
@@ -106,6 +113,7 @@ def attention_softmax_by_hand(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None
     return weights @ V, weights
 
 
+@style("by loops", "batched_torch.attention")
 def attention_by_loops(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
     """One query at a time, over every leading index."""
     if Q.dim() > 2:
@@ -129,6 +137,7 @@ def attention_by_loops(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pa
     return weights @ V, weights
 
 
+@style("online", "batched_torch.attention")
 def attention_online(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
     """Keys come in tiles of two, with a running maximum and a running sum."""
     scores = Q.float() @ K.float().mT / Q.shape[-1] ** 0.5  # (..., n, m)
@@ -148,12 +157,14 @@ def attention_online(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair
     return (output / total).to(V.dtype), weights.to(V.dtype)
 
 
+@style("through the kernel", "batched_torch.attention")
 def attention_through_the_kernel(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> list[Tensor]:
     """The output from PyTorch's kernel, the weights from the kernel applied to one-hot values; a list of two."""
     one_hot = torch.eye(K.shape[-2], dtype=V.dtype).expand(*K.shape[:-2], -1, -1)  # (..., m, m)
     return [reference.sdpa_attention(Q, K, values, mask) for values in (V, one_hot)]
 
 
+@style("in two cases", "batched_torch.attention")
 def attention_in_two_cases(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
     """A look at the mask decides whether any query needs care."""
     scores = Q.float() @ K.float().transpose(-2, -1) / Q.shape[-1] ** 0.5  # (..., n, m)
@@ -182,6 +193,7 @@ class FourLinears(nn.Module):
         self.p = dropout
 
 
+@style("by einops", "batched_torch.MultiHeadAttention")
 class ByEinops(FourLinears):
     """Rearranged by name."""
 
@@ -201,6 +213,7 @@ class ByEinops(FourLinears):
         return self.out_proj(rearrange(weights @ V, "b h n d -> b n (h d)"))
 
 
+@style("head by head", "batched_torch.MultiHeadAttention")
 class HeadByHead(FourLinears):
     """A loop over heads, each with its own rows of the weights, concatenated."""
 
@@ -217,6 +230,7 @@ class HeadByHead(FourLinears):
         return self.out_proj(torch.cat(heads, dim=-1))
 
 
+@style("sum over heads", "batched_torch.MultiHeadAttention")
 class SumOverHeads(FourLinears):
     """The sum of the heads, each after its own block of the output projection."""
 
@@ -232,6 +246,7 @@ class SumOverHeads(FourLinears):
         return torch.einsum("bhnd,mhd->bnm", heads, blocks) + self.out_proj.bias
 
 
+@style("fused at run time", "batched_torch.MultiHeadAttention")
 class FusedAtRunTime(FourLinears):
     """The three weights are stacked at each call, for one product."""
 
@@ -245,6 +260,7 @@ class FusedAtRunTime(FourLinears):
         return self.out_proj((weights @ V).transpose(1, 2).reshape(x.shape))
 
 
+@style("heads major", "batched_torch.MultiHeadAttention")
 class HeadsMajor(FourLinears):
     """Heads first, then sequences, folded into one axis, with the masks tiled in that order."""
 
@@ -257,6 +273,7 @@ class HeadsMajor(FourLinears):
         return self.out_proj(torch.cat(torch.bmm(weights, V).chunk(self.h), dim=-1))
 
 
+@style("sequences major", "batched_torch.MultiHeadAttention")
 class SequencesMajor(FourLinears):
     """Sequences first, then heads, folded into one axis, with each mask repeated."""
 
@@ -270,6 +287,7 @@ class SequencesMajor(FourLinears):
         return self.out_proj(rearrange(weights @ V, "(b h) n d -> b n (h d)", h=self.h))
 
 
+@style("through the kernel", "batched_torch.MultiHeadAttention")
 class ThroughTheKernel(FourLinears):
     """PyTorch's kernel, which can drop weights itself."""
 
@@ -289,6 +307,7 @@ class ThroughTheKernel(FourLinears):
         return self.out_proj(heads.transpose(1, 2).contiguous().view(x.shape))
 
 
+@style("merged queries and keys", "batched_torch.MultiHeadAttention")
 class MergedQueriesAndKeys(FourLinears):
     """W_Q and W_K of each head merged into one matrix, the biases as a further feature that is 1."""
 
@@ -313,6 +332,7 @@ class MergedQueriesAndKeys(FourLinears):
         return self.out_proj(heads.transpose(1, 2).reshape(x.shape))
 
 
+@style("layers in a ModuleList", "batched_torch.MultiHeadAttention")
 class LayersInAModuleList(nn.Module):
     """The layers stand in an `nn.ModuleList` as well as under their names."""
 
@@ -345,6 +365,7 @@ class OwnLinear(nn.Module):
         return x @ self.weight.T + self.bias
 
 
+@style("own layers, buffers and dropout", "batched_torch.MultiHeadAttention")
 class OwnLayersBuffersAndDropout(nn.Module):
     """Linear layers of one's own, a buffer for the scale, and dropout by hand."""
 
@@ -373,6 +394,7 @@ class OwnLayersBuffersAndDropout(nn.Module):
         return self.out_proj(torch.cat((weights @ V).unbind(1), dim=-1))
 
 
+@style("through the function", "batched_torch.MultiHeadAttention")
 class ThroughTheFunction(FourLinears):
     """PyTorch's own function with separate weights, whose masks mean the opposite."""
 
@@ -414,6 +436,7 @@ class TwoLinears(nn.Module):
         return [each.view(shape).transpose(1, 2) for each in self.qkv_proj(x).chunk(3, dim=-1)]
 
 
+@style("kernel", "batched_torch.CausalSelfAttention")
 class CausalKernel(TwoLinears):
     """PyTorch's kernel, which knows causal masks."""
 
@@ -424,6 +447,7 @@ class CausalKernel(TwoLinears):
         return self.out_proj(heads.transpose(1, 2).reshape(x.shape))
 
 
+@style("mask made in forward", "batched_torch.CausalSelfAttention")
 class MaskMadeInForward(TwoLinears):
     """The mask is made at each call, where x is."""
 
@@ -436,6 +460,7 @@ class MaskMadeInForward(TwoLinears):
         return self.out_proj(heads.transpose(1, 2).reshape(x.shape))
 
 
+@style("buffer of numbers", "batched_torch.CausalSelfAttention")
 class BufferOfNumbers(TwoLinears):
     """A buffer of 0 and 1 with leading axes, kept in the state dict under the name `bias`."""
 
@@ -456,6 +481,7 @@ class BufferOfNumbers(TwoLinears):
         return self.out_proj(y.transpose(1, 2).contiguous().view(B, T, C))
 
 
+@style("added buffer", "batched_torch.CausalSelfAttention")
 class AddedBuffer(TwoLinears):
     """A buffer of 0 and −∞ that is added."""
 
@@ -474,6 +500,7 @@ class AddedBuffer(TwoLinears):
         return self.out_proj((scores.softmax(-1) @ V).transpose(1, 2).flatten(2))
 
 
+@style("moved in forward", "batched_torch.CausalSelfAttention")
 class MovedInForward(TwoLinears):
     """A plain attribute, moved to where x is at each call."""
 
@@ -489,6 +516,7 @@ class MovedInForward(TwoLinears):
         return self.out_proj(rearrange(weights @ V, "b h n d -> b n (h d)"))
 
 
+@style("prefix by prefix", "batched_torch.CausalSelfAttention")
 class PrefixByPrefix(TwoLinears):
     """Each query over its own prefix, without any mask."""
 
@@ -502,6 +530,7 @@ class PrefixByPrefix(TwoLinears):
         return self.out_proj(torch.cat(rows, dim=2).transpose(1, 2).flatten(2))
 
 
+@style("looks at numbers", "batched_torch.CausalSelfAttention")
 class OnlyHere(TwoLinears):
     """A look at numbers, which no device without memory allows; right on every real one."""
 
@@ -518,6 +547,7 @@ class OnlyHere(TwoLinears):
 # --- from_builtin ------------------------------------------------------------------------------------------
 
 
+@style("by state dict", "batched_torch.from_builtin")
 def from_builtin_by_state_dict(builtin: nn.MultiheadAttention) -> reference.MultiHeadAttention:
     """Everything through `load_state_dict`."""
     d_model = builtin.embed_dim
@@ -536,6 +566,7 @@ def from_builtin_by_state_dict(builtin: nn.MultiheadAttention) -> reference.Mult
     return layer
 
 
+@style("by new parameters", "batched_torch.from_builtin")
 def from_builtin_by_new_parameters(builtin: nn.MultiheadAttention) -> reference.MultiHeadAttention:
     """New parameters in place of those that the layer starts with."""
     layer = reference.MultiHeadAttention(builtin.embed_dim, builtin.num_heads, builtin.dropout)
@@ -550,6 +581,7 @@ def from_builtin_by_new_parameters(builtin: nn.MultiheadAttention) -> reference.
     return layer.train() if builtin.training else layer.eval()
 
 
+@style("by deep copy", "batched_torch.from_builtin")
 def from_builtin_by_deep_copy(builtin: nn.MultiheadAttention) -> reference.MultiHeadAttention:
     """Copies of what is there, completed where there is no bias."""
     source = copy.deepcopy(builtin)
@@ -571,6 +603,7 @@ def from_builtin_by_deep_copy(builtin: nn.MultiheadAttention) -> reference.Multi
     return layer
 
 
+@style("into another layer", "batched_torch.from_builtin")
 def from_builtin_into_another_layer(builtin: nn.MultiheadAttention) -> FourLinears:
     """The same for a layer that is written in another way."""
     layer = SumOverHeads(builtin.embed_dim, builtin.num_heads, builtin.dropout)
@@ -581,11 +614,13 @@ def from_builtin_into_another_layer(builtin: nn.MultiheadAttention) -> FourLinea
 # --- sdpa_attention ----------------------------------------------------------------------------------------
 
 
+@style("trusting the kernel", "batched_torch.sdpa_attention")
 def sdpa_trusting_the_kernel(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Tensor:
     """The kernels of the CPU give 0 to a query without keys."""
     return F.scaled_dot_product_attention(Q, K, V, mask)
 
 
+@style("added mask", "batched_torch.sdpa_attention")
 def sdpa_added_mask(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Tensor:
     """A mask of 0 and −∞ that is added; queries without keys are taken out first."""
     if mask is None:
@@ -595,6 +630,7 @@ def sdpa_added_mask(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Tenso
     return F.scaled_dot_product_attention(Q, K, V, attn_mask=added) * some
 
 
+@style("in four axes", "batched_torch.sdpa_attention")
 def sdpa_in_four_axes(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Tensor:
     """All leading axes are made into two, and back."""
     leading, n, m = Q.shape[:-2], Q.shape[-2], K.shape[-2]
@@ -605,54 +641,3 @@ def sdpa_in_four_axes(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Ten
     some = mask.any(-1, keepdim=True)
     output = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask.logical_or(~some))
     return torch.where(some, output, 0.0).view(*leading, n, V.shape[-1])
-
-
-STYLES: Mapping[str, Mapping[str, Any]] = {
-    "attention": {
-        "keys first": attention_keys_first,
-        "masked after the softmax, renormalised": attention_renormalised,
-        "fourth root on both": attention_fourth_root,
-        "scores overwritten": attention_scores_overwritten,
-        "added mask, in double": attention_added_mask,
-        "NaN replaced": attention_nan_replaced,
-        "in the precision that comes": attention_native,
-        "softmax by hand": attention_softmax_by_hand,
-        "by loops": attention_by_loops,
-        "online": attention_online,
-        "through the kernel": attention_through_the_kernel,
-        "in two cases": attention_in_two_cases,
-    },
-    "MultiHeadAttention": {
-        "by einops": ByEinops,
-        "head by head": HeadByHead,
-        "sum over heads": SumOverHeads,
-        "fused at run time": FusedAtRunTime,
-        "heads major": HeadsMajor,
-        "sequences major": SequencesMajor,
-        "through the kernel": ThroughTheKernel,
-        "merged queries and keys": MergedQueriesAndKeys,
-        "layers in a ModuleList": LayersInAModuleList,
-        "own layers, buffers and dropout": OwnLayersBuffersAndDropout,
-        "through the function": ThroughTheFunction,
-    },
-    "CausalSelfAttention": {
-        "kernel": CausalKernel,
-        "mask made in forward": MaskMadeInForward,
-        "buffer of numbers": BufferOfNumbers,
-        "added buffer": AddedBuffer,
-        "moved in forward": MovedInForward,
-        "prefix by prefix": PrefixByPrefix,
-        "looks at numbers": OnlyHere,
-    },
-    "from_builtin": {
-        "by state dict": from_builtin_by_state_dict,
-        "by new parameters": from_builtin_by_new_parameters,
-        "by deep copy": from_builtin_by_deep_copy,
-        "into another layer": from_builtin_into_another_layer,
-    },
-    "sdpa_attention": {
-        "trusting the kernel": sdpa_trusting_the_kernel,
-        "added mask": sdpa_added_mask,
-        "in four axes": sdpa_in_four_axes,
-    },
-}

@@ -1,7 +1,7 @@
 """Right ways of writing the items of `efficient_heads`; some of them look wrong at first."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from mha_lib.attention import attention, softmax
 from mha_lib.heads import combine_heads, split_heads
 from mha_lib.masks import causal_mask
 from mha_lib.multi_head import causal_multi_head_attention, multi_head_attention
+from mha_lib.styles import style
 
 Array = np.ndarray
 Pruned = tuple[Array, Array, Array, Array, int]
@@ -19,6 +20,7 @@ Pruned = tuple[Array, Array, Array, Array, int]
 # --- grouped-query attention -------------------------------------------------------------------------------
 
 
+@style("by loop", "efficient_heads.grouped_query_attention")
 def grouped_by_loop(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, num_kv_heads: int
 ) -> Array:
@@ -33,6 +35,7 @@ def grouped_by_loop(
     return np.concatenate(heads, axis=-1) @ W_O
 
 
+@style("groups on an axis of their own", "efficient_heads.grouped_query_attention")
 def grouped_on_an_axis_of_its_own(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, num_kv_heads: int
 ) -> Array:
@@ -48,6 +51,7 @@ def grouped_on_an_axis_of_its_own(
     return heads.reshape(batch, n, d_model) @ W_O
 
 
+@style("by indexing", "efficient_heads.grouped_query_attention")
 def grouped_by_indexing(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, num_kv_heads: int
 ) -> Array:
@@ -58,6 +62,7 @@ def grouped_by_indexing(
     return combine_heads(attention(Q, K, V)[0]) @ W_O
 
 
+@style("by wider weights", "efficient_heads.grouped_query_attention")
 def grouped_by_wider_weights(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, num_kv_heads: int
 ) -> Array:
@@ -69,6 +74,7 @@ def grouped_by_wider_weights(
     return multi_head_attention(X, W_Q, W_K, W_V, W_O, num_heads)
 
 
+@style("with einops", "efficient_heads.grouped_query_attention")
 def grouped_with_einops(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, num_kv_heads: int
 ) -> Array:
@@ -81,6 +87,7 @@ def grouped_with_einops(
     return rearrange(attention(Q, K, V)[0], "b h n d -> b n (h d)") @ W_O
 
 
+@style("stretched by broadcasting", "efficient_heads.grouped_query_attention")
 def grouped_stretched(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, num_kv_heads: int
 ) -> Array:
@@ -94,6 +101,7 @@ def grouped_stretched(
     return combine_heads(heads.reshape(batch, num_heads, n, d_k)) @ W_O
 
 
+@style("groups as more rows", "efficient_heads.grouped_query_attention")
 def grouped_groups_of_rows(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, num_kv_heads: int
 ) -> Array:
@@ -106,6 +114,7 @@ def grouped_groups_of_rows(
     return combine_heads(heads) @ W_O
 
 
+@style("heads summed after their block of W_O", "efficient_heads.grouped_query_attention")
 def grouped_heads_summed_after_their_block(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, num_kv_heads: int
 ) -> Array:
@@ -119,6 +128,7 @@ def grouped_heads_summed_after_their_block(
     return output
 
 
+@style("in float32", "efficient_heads.grouped_query_attention")
 def grouped_in_float32(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, num_kv_heads: int
 ) -> Array:
@@ -127,6 +137,7 @@ def grouped_in_float32(
     return grouped_by_indexing(X, W_Q, W_K, W_V, W_O, num_heads, num_kv_heads)
 
 
+@style("by merged weights", "efficient_heads.grouped_query_attention")
 def grouped_by_merged_weights(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, num_kv_heads: int
 ) -> Array:
@@ -144,6 +155,7 @@ def grouped_by_merged_weights(
 # --- attention with a cache --------------------------------------------------------------------------------
 
 
+@style("recomputed from the chunks", "efficient_heads.CachedAttention")
 class CachedByRecomputing:
     """All chunks are stored, and everything is computed again."""
 
@@ -163,6 +175,7 @@ class CachedByRecomputing:
         self.chunks = []
 
 
+@style("token by token", "efficient_heads.CachedAttention")
 class CachedTokenByToken(CachedByRecomputing):
     """One token after the other, so that no mask is needed."""
 
@@ -180,6 +193,7 @@ class CachedTokenByToken(CachedByRecomputing):
         return np.concatenate(outputs, axis=1)
 
 
+@style("with room to spare", "efficient_heads.CachedAttention")
 class CachedWithRoomToSpare:
     """Keys and values are written into arrays that are longer than needed and grow by doubling."""
 
@@ -210,6 +224,7 @@ class CachedWithRoomToSpare:
         return combine_heads(heads) @ self.W_O
 
 
+@style("split when used", "efficient_heads.CachedAttention")
 class CachedBeforeTheHeadsAreSplit:
     """Keys and values are stored as they come from the projection, and split when they are used."""
 
@@ -234,6 +249,7 @@ class CachedBeforeTheHeadsAreSplit:
         self.cache = None
 
 
+@style("in lists of heads", "efficient_heads.CachedAttention")
 class CachedInListsOfHeads:
     """One pair of lists for each head."""
 
@@ -258,6 +274,7 @@ class CachedInListsOfHeads:
         return np.concatenate(heads, axis=-1) @ self.W_O
 
 
+@style("keys transposed", "efficient_heads.CachedAttention")
 class CachedKeysTransposed:
     """Keys are stored as columns, ready for the product; old and new scores are computed apart."""
 
@@ -287,6 +304,7 @@ class CachedKeysTransposed:
         return combine_heads(softmax(scores / np.sqrt(Q.shape[-1])) @ values) @ self.W_O
 
 
+@style("newest first, and masked so", "efficient_heads.CachedAttention")
 class CachedNewestFirstAndMaskedSo:
     """The newest key stands first in the cache, and the mask knows it."""
 
@@ -310,6 +328,7 @@ class CachedNewestFirstAndMaskedSo:
         return combine_heads(attention(Q, K, V, mask)[0]) @ self.W_O
 
 
+@style("by merged weights", "efficient_heads.CachedAttention")
 class CachedByMergedWeights(CachedByRecomputing):
     """Tokens are stored as they are, and W_Q·W_Kᵀ and W_V·W_O of each head are multiplied once."""
 
@@ -331,6 +350,7 @@ class CachedByMergedWeights(CachedByRecomputing):
         return output
 
 
+@style("online, chunk by chunk", "efficient_heads.CachedAttention")
 class CachedChunkByChunk:
     """Online softmax: the stored chunks are visited one after the other, with a running maximum."""
 
@@ -360,6 +380,7 @@ class CachedChunkByChunk:
         return combine_heads(output / total) @ self.W_O
 
 
+@style("in float32", "efficient_heads.CachedAttention")
 class CachedInFloat32(CachedByRecomputing):
     """In single precision, which the tolerance allows."""
 
@@ -376,6 +397,7 @@ class CachedInFloat32(CachedByRecomputing):
 # --- counting bytes ----------------------------------------------------------------------------------------
 
 
+@style("as a product", "efficient_heads.kv_cache_bytes")
 def cache_bytes_as_a_product(
     batch: int, n: int, num_layers: int, num_kv_heads: int, d_k: int, bytes_per_value: int = 2
 ) -> int:
@@ -383,6 +405,7 @@ def cache_bytes_as_a_product(
     return math.prod([2, batch, n, num_layers, num_kv_heads, d_k, bytes_per_value])
 
 
+@style("token by token", "efficient_heads.kv_cache_bytes")
 def cache_bytes_token_by_token(
     batch: int, n: int, num_layers: int, num_kv_heads: int, d_k: int, bytes_per_value: int = 2
 ) -> int:
@@ -391,6 +414,7 @@ def cache_bytes_token_by_token(
     return per_token * n * batch
 
 
+@style("by NumPy", "efficient_heads.kv_cache_bytes")
 def cache_bytes_by_numpy(
     batch: int, n: int, num_layers: int, num_kv_heads: int, d_k: int, bytes_per_value: int = 2
 ) -> Any:
@@ -401,12 +425,14 @@ def cache_bytes_by_numpy(
 # --- narrower layers ---------------------------------------------------------------------------------------
 
 
+@style("by loop", "efficient_heads.pruned_attention")
 def pruned_by_loop(X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int) -> Array:
     """Head by head, summed after its own rows of W_O."""
     parts = zip(*[np.split(W, num_heads, axis=1) for W in (W_Q, W_K, W_V, W_O.T)], strict=True)
     return np.sum([attention(X @ q, X @ k, X @ v)[0] @ o.T for q, k, v, o in parts], axis=0)
 
 
+@style("by einsum", "efficient_heads.pruned_attention")
 def pruned_by_einsum(X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int) -> Array:
     """Weights with an axis of heads."""
     d_model, width = W_Q.shape
@@ -416,6 +442,7 @@ def pruned_by_einsum(X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, n
     return np.einsum("bhij,bhjd,hdm->bim", weights, V, W_O.reshape(num_heads, d_k, d_model))
 
 
+@style("by merged weights", "efficient_heads.pruned_attention")
 def pruned_by_merged_weights(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
 ) -> Array:
@@ -429,6 +456,7 @@ def pruned_by_merged_weights(
     return output
 
 
+@style("keys first", "efficient_heads.pruned_attention")
 def pruned_keys_first(X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int) -> Array:
     """K·Qᵀ with the softmax over axis −2, transposed at the end."""
     Q, K, V = (split_heads(X @ W, num_heads) for W in (W_Q, W_K, W_V))
@@ -436,6 +464,7 @@ def pruned_keys_first(X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, 
     return combine_heads(np.swapaxes(weights, -2, -1) @ V) @ W_O
 
 
+@style("heads-major", "efficient_heads.pruned_attention")
 def pruned_heads_major(X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int) -> Array:
     """Heads and sequences share the first axis, heads first."""
     batch = len(X)
@@ -447,6 +476,10 @@ def pruned_heads_major(X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array,
 # --- taking heads out --------------------------------------------------------------------------------------
 
 
+style("multi-head attention as it was", "efficient_heads.pruned_attention")(multi_head_attention)
+
+
+@style("by deleting", "efficient_heads.prune_heads")
 def prune_by_deleting(
     W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, heads: Sequence[int]
 ) -> Pruned:
@@ -459,6 +492,7 @@ def prune_by_deleting(
     return W_Q, W_K, W_V, W_O, num_heads - len(heads)
 
 
+@style("by joining", "efficient_heads.prune_heads")
 def prune_by_joining(
     W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, heads: Sequence[int]
 ) -> Pruned:
@@ -471,6 +505,7 @@ def prune_by_joining(
     return W_Q, W_K, W_V, rows.T, len(stays)
 
 
+@style("from the last", "efficient_heads.prune_heads")
 def prune_from_the_last(
     W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, heads: Sequence[int]
 ) -> Pruned:
@@ -485,6 +520,7 @@ def prune_from_the_last(
     return W_Q, W_K, W_V, W_O, num_heads
 
 
+@style("in another order", "efficient_heads.prune_heads")
 def prune_in_another_order(
     W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, heads: Sequence[int]
 ) -> Pruned:
@@ -495,6 +531,7 @@ def prune_in_another_order(
     return W_Q[:, columns], W_K[:, columns], W_V[:, columns], W_O[columns, :], len(stays)
 
 
+@style("a list of five", "efficient_heads.prune_heads")
 def prune_as_a_list(
     W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, heads: Sequence[int]
 ) -> Any:
@@ -507,51 +544,3 @@ def prune_as_a_list(
         np.take(W_O, stays, axis=0),
         np.int64(left),
     ]
-
-
-STYLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
-    "grouped_query_attention": {
-        "by loop": grouped_by_loop,
-        "groups on an axis of their own": grouped_on_an_axis_of_its_own,
-        "by indexing": grouped_by_indexing,
-        "by wider weights": grouped_by_wider_weights,
-        "with einops": grouped_with_einops,
-        "stretched by broadcasting": grouped_stretched,
-        "groups as more rows": grouped_groups_of_rows,
-        "heads summed after their block of W_O": grouped_heads_summed_after_their_block,
-        "in float32": grouped_in_float32,
-        "by merged weights": grouped_by_merged_weights,
-    },
-    "CachedAttention": {
-        "recomputed from the chunks": CachedByRecomputing,
-        "token by token": CachedTokenByToken,
-        "with room to spare": CachedWithRoomToSpare,
-        "split when used": CachedBeforeTheHeadsAreSplit,
-        "in lists of heads": CachedInListsOfHeads,
-        "keys transposed": CachedKeysTransposed,
-        "newest first, and masked so": CachedNewestFirstAndMaskedSo,
-        "by merged weights": CachedByMergedWeights,
-        "online, chunk by chunk": CachedChunkByChunk,
-        "in float32": CachedInFloat32,
-    },
-    "kv_cache_bytes": {
-        "as a product": cache_bytes_as_a_product,
-        "token by token": cache_bytes_token_by_token,
-        "by NumPy": cache_bytes_by_numpy,
-    },
-    "pruned_attention": {
-        "by loop": pruned_by_loop,
-        "by einsum": pruned_by_einsum,
-        "by merged weights": pruned_by_merged_weights,
-        "keys first": pruned_keys_first,
-        "heads-major": pruned_heads_major,
-        "multi-head attention as it was": multi_head_attention,
-    },
-    "prune_heads": {
-        "by deleting": prune_by_deleting,
-        "by joining": prune_by_joining,
-        "from the last": prune_from_the_last,
-        "in another order": prune_in_another_order,
-        "a list of five": prune_as_a_list,
-    },
-}

@@ -1,12 +1,11 @@
 """Right styles for the items of `modern_heads`: complex numbers, matrices, loops, einsum, PyTorch's own kernels."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import torch
 from einops import einsum, rearrange
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - the name that the field uses
+
+from mha_lib.styles import style
 
 T = Tensor
 Mask = Tensor | None
@@ -14,6 +13,7 @@ Mask = Tensor | None
 # --- rotary ------------------------------------------------------------------------------------------------
 
 
+@style("rotate half", "modern_heads.rotary")
 def rotary_rotate_half(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
     """As most code bases have it: x cos + rotate_half(x) sin, in the precision of x."""
     d_k = x.shape[-1]
@@ -28,6 +28,7 @@ def rotary_rotate_half(x: Tensor, positions: Tensor, base: float = 10000.0) -> T
     return (x * emb.cos() + rotated * emb.sin()).to(x.dtype)
 
 
+@style("complex numbers", "modern_heads.rotary")
 def rotary_complex(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
     """Each pair as a complex number."""
     half, odd = divmod(x.shape[-1], 2)
@@ -42,6 +43,7 @@ def rotary_complex(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tenso
     return torch.cat([z.real, z.imag], dim=-1).type_as(x)
 
 
+@style("a matrix for each token", "modern_heads.rotary")
 def rotary_matrices(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
     """One rotation matrix for each token, and einsum."""
     batch, _, n, d_k = x.shape
@@ -57,6 +59,7 @@ def rotary_matrices(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tens
     return einsum(R, x, "b n i j, b h n j -> b h n i")
 
 
+@style("token by token", "modern_heads.rotary")
 def rotary_token_by_token(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
     """Loops over sequences and tokens."""
     if x.size(-1) % 2:
@@ -75,6 +78,7 @@ def rotary_token_by_token(x: Tensor, positions: Tensor, base: float = 10000.0) -
     return torch.stack(sequences)
 
 
+@style("pairs on an axis of their own", "modern_heads.rotary")
 def rotary_as_pairs(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
     """The halves on an axis of their own, turned by 2 × 2 matrices."""
     width = x.shape[-1]
@@ -91,6 +95,7 @@ def rotary_as_pairs(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tens
 # --- sliding_window_mask -----------------------------------------------------------------------------------
 
 
+@style("two triangles", "modern_heads.sliding_window_mask")
 def window_by_triangles(n: int, m: int, window: int) -> Tensor:
     """Two triangles."""
     if window < 1:
@@ -99,6 +104,7 @@ def window_by_triangles(n: int, m: int, window: int) -> Tensor:
     return ones.tril(m - n).triu(m - n - window + 1)
 
 
+@style("row by row", "modern_heads.sliding_window_mask")
 def window_by_loops(n: int, m: int, window: int) -> Tensor:
     """Row by row."""
     if window <= 0:
@@ -110,6 +116,7 @@ def window_by_loops(n: int, m: int, window: int) -> Tensor:
     return mask
 
 
+@style("shifted diagonals", "modern_heads.sliding_window_mask")
 def window_by_powers(n: int, m: int, window: int) -> Tensor:
     """Sum of shifted identities, the last n rows of a square."""
     if not window >= 1:
@@ -121,6 +128,7 @@ def window_by_powers(n: int, m: int, window: int) -> Tensor:
 # --- latent attention --------------------------------------------------------------------------------------
 
 
+@style("through the kernel", "modern_heads.latent_attention")
 def latent_through_the_kernel(
     x: T, W_Q: T, W_DKV: T, W_UK: T, W_UV: T, W_O: T, num_heads: int, mask: Mask = None
 ) -> Tensor:
@@ -133,6 +141,7 @@ def latent_through_the_kernel(
     return rearrange(heads, "b h n v -> b n (h v)") @ W_O
 
 
+@style("head by head", "modern_heads.latent_attention")
 def latent_head_by_head(
     x: T, W_Q: T, W_DKV: T, W_UK: T, W_UV: T, W_O: T, num_heads: int, mask: Mask = None
 ) -> Tensor:
@@ -148,6 +157,7 @@ def latent_head_by_head(
     return torch.as_tensor(output)
 
 
+@style("merged weights", "modern_heads.latent_attention")
 def latent_by_merged_weights(
     x: T, W_Q: T, W_DKV: T, W_UK: T, W_UV: T, W_O: T, num_heads: int, mask: Mask = None
 ) -> Tensor:
@@ -163,6 +173,8 @@ def latent_by_merged_weights(
     return heads.reshape(*x.shape[:2], -1) @ W_O
 
 
+@style("absorbed", "modern_heads.latent_attention")
+@style("by einsum", "modern_heads.latent_attention_absorbed")
 def absorbed_by_einsum(
     x: T, W_Q: T, W_DKV: T, W_UK: T, W_UV: T, W_O: T, num_heads: int, mask: Mask = None
 ) -> Tensor:
@@ -180,6 +192,7 @@ def absorbed_by_einsum(
     return heads.flatten(2) @ W_O
 
 
+@style("head by head", "modern_heads.latent_attention_absorbed")
 def absorbed_head_by_head(
     x: T, W_Q: T, W_DKV: T, W_UK: T, W_UV: T, W_O: T, num_heads: int, mask: Mask = None
 ) -> Tensor:
@@ -195,6 +208,7 @@ def absorbed_head_by_head(
     return output
 
 
+@style("through the kernel", "modern_heads.latent_attention_absorbed")
 def absorbed_through_the_kernel(
     x: T, W_Q: T, W_DKV: T, W_UK: T, W_UV: T, W_O: T, num_heads: int, mask: Mask = None
 ) -> Tensor:
@@ -212,12 +226,14 @@ def absorbed_through_the_kernel(
 # --- qk_norm_attention -------------------------------------------------------------------------------------
 
 
+@style("normalize and the kernel", "modern_heads.qk_norm_attention")
 def qk_norm_by_normalize(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
     """PyTorch's own normalisation and kernel, whose scale is turned off."""
     q, k = F.normalize(q, dim=-1), F.normalize(k, dim=-1)
     return F.scaled_dot_product_attention(q * g, k, v, attn_mask=mask, scale=1.0)
 
 
+@style("cosine similarity", "modern_heads.qk_norm_attention")
 def qk_norm_by_cosine_similarity(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
     """PyTorch's cosine of every pair."""
     scores = g * F.cosine_similarity(q.unsqueeze(-2), k.unsqueeze(-3), dim=-1)
@@ -226,6 +242,7 @@ def qk_norm_by_cosine_similarity(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mas
     return torch.softmax(scores, dim=-1) @ v
 
 
+@style("scores divided", "modern_heads.qk_norm_attention")
 def qk_norm_scores_divided(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
     """The scores are divided by both lengths."""
     lengths = (q.norm(dim=-1)[..., :, None] + 1e-6) * (k.norm(dim=-1)[..., None, :] + 1e-6)
@@ -234,6 +251,7 @@ def qk_norm_scores_divided(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mas
     return exponentials / exponentials.sum(-1, keepdim=True) @ v
 
 
+@style("head by head", "modern_heads.qk_norm_attention")
 def qk_norm_head_by_head(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
     """A loop over sequences and heads."""
     rows = []
@@ -247,36 +265,3 @@ def qk_norm_head_by_head(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask 
                 scores = scores.masked_fill(~mask.expand(*q.shape[:2], *scores.shape)[b, h], float("-inf"))
             rows.append(scores.softmax(-1) @ v[b, h])
     return torch.stack(rows).view(*q.shape[:3], v.shape[-1])
-
-
-STYLES: Mapping[str, Mapping[str, Any]] = {
-    "rotary": {
-        "rotate half": rotary_rotate_half,
-        "complex numbers": rotary_complex,
-        "a matrix for each token": rotary_matrices,
-        "token by token": rotary_token_by_token,
-        "pairs on an axis of their own": rotary_as_pairs,
-    },
-    "sliding_window_mask": {
-        "two triangles": window_by_triangles,
-        "row by row": window_by_loops,
-        "shifted diagonals": window_by_powers,
-    },
-    "latent_attention": {
-        "through the kernel": latent_through_the_kernel,
-        "head by head": latent_head_by_head,
-        "merged weights": latent_by_merged_weights,
-        "absorbed": absorbed_by_einsum,
-    },
-    "latent_attention_absorbed": {
-        "by einsum": absorbed_by_einsum,
-        "head by head": absorbed_head_by_head,
-        "through the kernel": absorbed_through_the_kernel,
-    },
-    "qk_norm_attention": {
-        "normalize and the kernel": qk_norm_by_normalize,
-        "cosine similarity": qk_norm_by_cosine_similarity,
-        "scores divided": qk_norm_scores_divided,
-        "head by head": qk_norm_head_by_head,
-    },
-}

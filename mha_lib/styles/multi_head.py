@@ -1,18 +1,18 @@
 """Right ways of writing the items of `multi_head`; some of them look wrong at first."""
 
-from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from mha_lib.attention import attention, softmax
+from mha_lib.styles import style
 
 Array = np.ndarray
 
 # --- the width of a head, and from features to heads and back ----------------------------------------------
 
 
+@style("divmod", "multi_head.head_dim")
 def head_dim_divmod(d_model: int, num_heads: int) -> int:
     """Quotient and remainder at once."""
     width, rest = divmod(d_model, num_heads) if num_heads > 0 else (0, 1)
@@ -21,6 +21,7 @@ def head_dim_divmod(d_model: int, num_heads: int) -> int:
     return width
 
 
+@style("search", "multi_head.head_dim")
 def head_dim_search(d_model: int, num_heads: int) -> int:
     """The one width that fits, if there is one."""
     for width in range(1, d_model + 1):
@@ -33,6 +34,7 @@ class NotDivisibleError(ValueError):
     """A ValueError of the student's own."""
 
 
+@style("an error of one's own", "multi_head.head_dim")
 def head_dim_fraction(d_model: int, num_heads: int) -> int:
     """An exact fraction, and an error of one's own class."""
     if min(d_model, num_heads) < 1:
@@ -43,6 +45,7 @@ def head_dim_fraction(d_model: int, num_heads: int) -> int:
     return int(width)
 
 
+@style("stacked slices", "multi_head.split_heads")
 def split_heads_stacked_slices(x: Array, num_heads: int) -> Array:
     """A slice of columns for each head."""
     d_k, rest = divmod(x.shape[-1], num_heads)
@@ -51,11 +54,13 @@ def split_heads_stacked_slices(x: Array, num_heads: int) -> Array:
     return np.stack([x[:, :, i * d_k : (i + 1) * d_k] for i in range(num_heads)], axis=1)
 
 
+@style("np.split", "multi_head.split_heads")
 def split_heads_np_split(x: Array, num_heads: int) -> Array:
     """`np.split`, which refuses unequal parts."""
     return np.swapaxes(np.array(np.split(x, num_heads, axis=2)), 0, 1)
 
 
+@style("entry by entry", "multi_head.split_heads")
 def split_heads_entry_by_entry(x: Array, num_heads: int) -> Array:
     """Loops, and an error that is no ValueError."""
     batch, n, d_model = x.shape
@@ -69,12 +74,14 @@ def split_heads_entry_by_entry(x: Array, num_heads: int) -> Array:
     return heads
 
 
+@style("einsum", "multi_head.split_heads")
 def split_heads_einsum(x: Array, num_heads: int) -> Array:
     """The axes by name."""
     batch, n, _ = x.shape
     return np.einsum("bthk->bhtk", x.reshape(batch, n, num_heads, -1))
 
 
+@style("from the transpose", "multi_head.split_heads")
 def split_heads_from_the_transpose(x: Array, num_heads: int) -> Array:
     """Features first, where a reshape alone is right."""
     batch, n, _ = x.shape
@@ -82,17 +89,20 @@ def split_heads_from_the_transpose(x: Array, num_heads: int) -> Array:
     return np.moveaxis(columns_first.reshape(batch, num_heads, -1, n), 3, 2)
 
 
+@style("fancy index", "multi_head.split_heads")
 def split_heads_fancy_index(x: Array, num_heads: int) -> Array:
     """A table of columns, one row for each head."""
     columns = np.arange(x.shape[-1]).reshape(num_heads, -1)  # (heads, d_k)
     return x[..., columns].swapaxes(1, 2)  # (batch, n, heads, d_k) before the exchange
 
 
+@style("concatenated", "multi_head.combine_heads")
 def combine_heads_concatenated(x: Array) -> Array:
     """The heads side by side."""
     return np.concatenate([x[:, i] for i in range(x.shape[1])], axis=-1)
 
 
+@style("filled", "multi_head.combine_heads")
 def combine_heads_filled(x: Array) -> Array:
     """An empty array, filled block by block."""
     batch, heads, n, d_k = x.shape
@@ -102,17 +112,20 @@ def combine_heads_filled(x: Array) -> Array:
     return out
 
 
+@style("moved axis", "multi_head.combine_heads")
 def combine_heads_moved_axis(x: Array) -> Array:
     """The head's axis is moved behind the tokens."""
     moved = np.moveaxis(x, 1, 2)
     return moved.reshape(*moved.shape[:2], -1)
 
 
+@style("stacked", "multi_head.combine_heads")
 def combine_heads_stacked(x: Array) -> Array:
     """Token by token, with `hstack`."""
     return np.stack([np.hstack(list(sequence)) for sequence in x])
 
 
+@style("einsum", "multi_head.combine_heads")
 def combine_heads_einsum(x: Array) -> Array:
     """The axes by name."""
     return np.einsum("bhtk->bthk", x).reshape(x.shape[0], x.shape[2], -1)
@@ -129,6 +142,7 @@ def _features(x: Array) -> Array:
     return x.swapaxes(1, 2).reshape(x.shape[0], x.shape[2], -1)  # (batch, n, d_model)
 
 
+@style("loop over heads", "multi_head.multi_head_attention")
 def multi_head_loop_over_heads(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
 ) -> Array:
@@ -142,6 +156,7 @@ def multi_head_loop_over_heads(
     return np.concatenate(outputs, axis=-1) @ W_O
 
 
+@style("einsum", "multi_head.multi_head_attention")
 def multi_head_einsum(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
 ) -> Array:
@@ -155,6 +170,7 @@ def multi_head_einsum(
     return np.einsum("bhij,bhjk,hkd->bid", softmax(scores), V, o)
 
 
+@style("fused", "multi_head.multi_head_attention")
 def multi_head_fused(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
 ) -> Array:
@@ -165,6 +181,7 @@ def multi_head_fused(
     return _features(attention(Q, K, V, mask)[0]) @ W_O
 
 
+@style("heads-major batch", "multi_head.multi_head_attention")
 def multi_head_heads_major(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
 ) -> Array:
@@ -177,6 +194,7 @@ def multi_head_heads_major(
     return np.concatenate([heads[i * batch : (i + 1) * batch] for i in range(num_heads)], axis=-1) @ W_O
 
 
+@style("batch-major batch", "multi_head.multi_head_attention")
 def multi_head_batch_major(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
 ) -> Array:
@@ -189,6 +207,7 @@ def multi_head_batch_major(
     return _features(heads) @ W_O
 
 
+@style("merged weights", "multi_head.multi_head_attention")
 def multi_head_merged_weights(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
 ) -> Array:
@@ -204,6 +223,7 @@ def multi_head_merged_weights(
     return out
 
 
+@style("heads summed after W_O", "multi_head.multi_head_attention")
 def multi_head_heads_summed_after_w_o(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
 ) -> Array:
@@ -214,6 +234,7 @@ def multi_head_heads_summed_after_w_o(
     return (heads @ blocks).sum(axis=1)
 
 
+@style("keys first", "multi_head.multi_head_attention")
 def multi_head_keys_first(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
 ) -> Array:
@@ -226,6 +247,7 @@ def multi_head_keys_first(
     return _features(weights.swapaxes(-1, -2) @ V) @ W_O
 
 
+@style("fourth root on both", "multi_head.multi_head_attention")
 def multi_head_fourth_root(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
 ) -> Array:
@@ -237,6 +259,7 @@ def multi_head_fourth_root(
     return _features(weights @ V) @ W_O
 
 
+@style("softmax in float32", "multi_head.multi_head_attention")
 def multi_head_float32_softmax(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
 ) -> Array:
@@ -247,6 +270,7 @@ def multi_head_float32_softmax(
     return _features(softmax(scores).astype(np.float64) @ V) @ W_O
 
 
+@style("all in float32", "multi_head.multi_head_attention")
 def multi_head_all_float32(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
 ) -> Array:
@@ -255,6 +279,7 @@ def multi_head_all_float32(
     return multi_head_fused(X, W_Q, W_K, W_V, W_O, num_heads, mask)
 
 
+@style("masked after the softmax, renormalised", "multi_head.multi_head_attention")
 def multi_head_masked_and_renormalised(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
 ) -> Array:
@@ -267,6 +292,7 @@ def multi_head_masked_and_renormalised(
     return _features(weights @ V) @ W_O
 
 
+@style("added mask", "multi_head.multi_head_attention")
 def multi_head_added_mask(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
 ) -> Array:
@@ -279,6 +305,7 @@ def multi_head_added_mask(
     return _features(exponentials @ V / exponentials.sum(axis=-1, keepdims=True)) @ W_O
 
 
+@style("online", "multi_head.multi_head_attention")
 def multi_head_online(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
 ) -> Array:
@@ -299,6 +326,7 @@ def multi_head_online(
     return _features(output / total) @ W_O
 
 
+@style("query by query", "multi_head.multi_head_attention")
 def multi_head_query_by_query(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
 ) -> Array:
@@ -321,6 +349,7 @@ def multi_head_query_by_query(
     return output
 
 
+@style("one wide product", "multi_head.multi_head_attention")
 def multi_head_one_wide_product(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
 ) -> Array:
@@ -336,6 +365,7 @@ def multi_head_one_wide_product(
 # --- causal ------------------------------------------------------------------------------------------------
 
 
+@style("prefix by prefix", "multi_head.causal_multi_head_attention")
 def causal_prefix_by_prefix(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
 ) -> Array:
@@ -345,6 +375,7 @@ def causal_prefix_by_prefix(
     return np.stack(rows, axis=1)
 
 
+@style("with a cache", "multi_head.causal_multi_head_attention")
 def causal_with_a_cache(X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int) -> Array:
     """Token by token; keys and values are kept."""
     batch, n, d_model = X.shape
@@ -359,6 +390,7 @@ def causal_with_a_cache(X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array
     return np.stack(rows, axis=1)
 
 
+@style("lower triangle, renormalised", "multi_head.causal_multi_head_attention")
 def causal_lower_triangle(X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int) -> Array:
     """`np.tril` after the exponential, and then the rows are divided by their sums."""
     Q, K, V = (_heads(X @ W, num_heads) for W in (W_Q, W_K, W_V))
@@ -367,6 +399,7 @@ def causal_lower_triangle(X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Arr
     return _features(exponentials / exponentials.sum(axis=-1, keepdims=True) @ V) @ W_O
 
 
+@style("a mask for each sequence", "multi_head.causal_multi_head_attention")
 def causal_mask_for_each_sequence(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
 ) -> Array:
@@ -376,6 +409,7 @@ def causal_mask_for_each_sequence(
     return multi_head_loop_over_heads(X, W_Q, W_K, W_V, W_O, num_heads, mask)
 
 
+@style("upper triangle added", "multi_head.causal_multi_head_attention")
 def causal_upper_triangle_added(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
 ) -> Array:
@@ -391,6 +425,7 @@ def causal_upper_triangle_added(
 # --- cross -------------------------------------------------------------------------------------------------
 
 
+@style("loop over heads", "multi_head.cross_attention")
 def cross_loop_over_heads(
     X: Array, memory: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
 ) -> Array:
@@ -404,6 +439,7 @@ def cross_loop_over_heads(
     return output
 
 
+@style("einsum", "multi_head.cross_attention")
 def cross_einsum(
     X: Array, memory: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
 ) -> Array:
@@ -416,6 +452,7 @@ def cross_einsum(
     return np.einsum("bhnm,bhmk->bnhk", weights, V).reshape(X.shape) @ W_O
 
 
+@style("keys and values fused", "multi_head.cross_attention")
 def cross_keys_and_values_fused(
     X: Array, memory: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
 ) -> Array:
@@ -425,6 +462,7 @@ def cross_keys_and_values_fused(
     return _features(attention(_heads(X @ W_Q, num_heads), K, V)[0]) @ W_O
 
 
+@style("self-attention under a mask", "multi_head.cross_attention")
 def cross_by_a_mask(
     X: Array, memory: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
 ) -> Array:
@@ -435,6 +473,7 @@ def cross_by_a_mask(
     return multi_head_einsum(both, W_Q, W_K, W_V, W_O, num_heads, mask)[:, :n]
 
 
+@style("sequence by sequence", "multi_head.cross_attention")
 def cross_sequence_by_sequence(
     X: Array, memory: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
 ) -> Array:
@@ -452,6 +491,7 @@ def cross_sequence_by_sequence(
 # --- counting ----------------------------------------------------------------------------------------------
 
 
+@style("by shapes", "multi_head.count_parameters")
 def count_parameters_by_shapes(
     d_model: int, num_heads: int, num_kv_heads: int | None = None, bias: bool = False
 ) -> int:
@@ -469,6 +509,7 @@ def count_parameters_by_shapes(
     return int(sum(np.prod(shape) for shape in shapes))
 
 
+@style("by arrays", "multi_head.count_parameters")
 def count_parameters_by_arrays(
     d_model: int, num_heads: int, num_kv_heads: int | None = None, bias: bool = False
 ) -> int:
@@ -478,6 +519,7 @@ def count_parameters_by_arrays(
     return np.sum([array.size for array in arrays])
 
 
+@style("head by head", "multi_head.count_parameters")
 def count_parameters_head_by_head(
     d_model: int, num_heads: int, num_kv_heads: int | None = None, bias: bool = False
 ) -> int:
@@ -491,84 +533,21 @@ def count_parameters_head_by_head(
     return total
 
 
+@style("factored", "multi_head.attention_flops")
 def attention_flops_factored(n: int, d_model: int) -> int:
     """In one product."""
     return 4 * n * d_model * (2 * d_model + n)
 
 
+@style("product by product", "multi_head.attention_flops")
 def attention_flops_product_by_product(n: int, d_model: int) -> int:
     """Each matrix product by its three sizes."""
     products = [(n, d_model, d_model)] * 4 + [(n, d_model, n), (n, n, d_model)]
     return sum(2 * rows * inner * columns for rows, inner, columns in products)
 
 
+@style("head by head", "multi_head.attention_flops")
 def attention_flops_head_by_head(n: int, d_model: int) -> int:
     """As many heads as features, each of width 1: their number does not matter."""
     each = 3 * 2 * n * d_model + 2 * n * n + 2 * n * n
     return d_model * each + 2 * n * d_model**2
-
-
-STYLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
-    "head_dim": {
-        "divmod": head_dim_divmod,
-        "search": head_dim_search,
-        "an error of one's own": head_dim_fraction,
-    },
-    "split_heads": {
-        "stacked slices": split_heads_stacked_slices,
-        "np.split": split_heads_np_split,
-        "entry by entry": split_heads_entry_by_entry,
-        "einsum": split_heads_einsum,
-        "from the transpose": split_heads_from_the_transpose,
-        "fancy index": split_heads_fancy_index,
-    },
-    "combine_heads": {
-        "concatenated": combine_heads_concatenated,
-        "filled": combine_heads_filled,
-        "moved axis": combine_heads_moved_axis,
-        "stacked": combine_heads_stacked,
-        "einsum": combine_heads_einsum,
-    },
-    "multi_head_attention": {
-        "loop over heads": multi_head_loop_over_heads,
-        "einsum": multi_head_einsum,
-        "fused": multi_head_fused,
-        "heads-major batch": multi_head_heads_major,
-        "batch-major batch": multi_head_batch_major,
-        "merged weights": multi_head_merged_weights,
-        "heads summed after W_O": multi_head_heads_summed_after_w_o,
-        "keys first": multi_head_keys_first,
-        "fourth root on both": multi_head_fourth_root,
-        "softmax in float32": multi_head_float32_softmax,
-        "all in float32": multi_head_all_float32,
-        "masked after the softmax, renormalised": multi_head_masked_and_renormalised,
-        "added mask": multi_head_added_mask,
-        "online": multi_head_online,
-        "query by query": multi_head_query_by_query,
-        "one wide product": multi_head_one_wide_product,
-    },
-    "causal_multi_head_attention": {
-        "prefix by prefix": causal_prefix_by_prefix,
-        "with a cache": causal_with_a_cache,
-        "lower triangle, renormalised": causal_lower_triangle,
-        "a mask for each sequence": causal_mask_for_each_sequence,
-        "upper triangle added": causal_upper_triangle_added,
-    },
-    "cross_attention": {
-        "loop over heads": cross_loop_over_heads,
-        "einsum": cross_einsum,
-        "keys and values fused": cross_keys_and_values_fused,
-        "self-attention under a mask": cross_by_a_mask,
-        "sequence by sequence": cross_sequence_by_sequence,
-    },
-    "count_parameters": {
-        "by shapes": count_parameters_by_shapes,
-        "by arrays": count_parameters_by_arrays,
-        "head by head": count_parameters_head_by_head,
-    },
-    "attention_flops": {
-        "factored": attention_flops_factored,
-        "product by product": attention_flops_product_by_product,
-        "head by head": attention_flops_head_by_head,
-    },
-}

@@ -1,7 +1,6 @@
 """Right ways of writing the items of `real_heads`; some of them look wrong at first."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from einops import rearrange
@@ -10,6 +9,7 @@ from mha_lib.attention import attention, softmax
 from mha_lib.heads import combine_heads, split_heads
 from mha_lib.pruning import prune_heads, pruned_attention
 from mha_lib.real_heads import bert_attention
+from mha_lib.styles import style
 
 Array = np.ndarray
 Weights = Mapping[str, Mapping[str, Array]]
@@ -23,6 +23,7 @@ def linear(x: Array, layer: Mapping[str, Array]) -> Array:
 # --- the attention -----------------------------------------------------------------------------------------
 
 
+@style("by loop", "real_heads.bert_attention")
 def bert_by_loop(
     x: Array, weights: Weights, num_heads: int, mask: Array | None = None
 ) -> tuple[Array, Array]:
@@ -43,6 +44,7 @@ def bert_by_loop(
     return linear(np.concatenate(outputs, axis=-1), weights["dense"]), np.stack(maps, axis=1)
 
 
+@style("without the bias of the keys", "real_heads.bert_attention")
 def bert_without_the_bias_of_the_keys(
     x: Array, weights: Weights, num_heads: int, mask: Array | None = None
 ) -> tuple[Array, Array]:
@@ -53,6 +55,7 @@ def bert_without_the_bias_of_the_keys(
     return linear(combine_heads(heads), weights["dense"]), maps
 
 
+@style("fused", "real_heads.bert_attention")
 def bert_fused(x: Array, weights: Weights, num_heads: int, mask: Array | None = None) -> tuple[Array, Array]:
     """All three projections in one product, with the scale in the queries."""
     names = ("query", "key", "value")
@@ -66,6 +69,7 @@ def bert_fused(x: Array, weights: Weights, num_heads: int, mask: Array | None = 
     return linear(rearrange(maps @ V, "b h n d -> b n (h d)"), weights["dense"]), maps
 
 
+@style("heads summed after their block", "real_heads.bert_attention")
 def bert_heads_summed(
     x: Array, weights: Weights, num_heads: int, mask: Array | None = None
 ) -> tuple[Array, Array]:
@@ -76,6 +80,7 @@ def bert_heads_summed(
     return sum((heads[:, i] @ blocks[i].T for i in range(num_heads)), weights["dense"]["bias"]), maps
 
 
+@style("masked after the softmax, renormalised", "real_heads.bert_attention")
 def bert_masked_and_renormalised(
     x: Array, weights: Weights, num_heads: int, mask: Array | None = None
 ) -> tuple[Array, Array]:
@@ -87,6 +92,7 @@ def bert_masked_and_renormalised(
     return linear(combine_heads(maps @ V), weights["dense"]), maps
 
 
+@style("in float32", "real_heads.bert_attention")
 def bert_in_float32(
     x: Array, weights: Weights, num_heads: int, mask: Array | None = None
 ) -> tuple[Array, Array]:
@@ -98,6 +104,7 @@ def bert_in_float32(
     return bert_attention(x.astype(np.float32), narrow, num_heads, mask)
 
 
+@style("bias of the values added at the end", "real_heads.bert_attention")
 def bert_value_bias_at_the_end(
     x: Array, weights: Weights, num_heads: int, mask: Array | None = None
 ) -> tuple[Array, Array]:
@@ -108,6 +115,7 @@ def bert_value_bias_at_the_end(
     return linear(combine_heads(heads) + weights["value"]["bias"], weights["dense"]), maps
 
 
+@style("keys first", "real_heads.bert_attention")
 def bert_keys_first(
     x: Array, weights: Weights, num_heads: int, mask: Array | None = None
 ) -> tuple[Array, Array]:
@@ -121,6 +129,7 @@ def bert_keys_first(
     return linear(combine_heads(maps @ V), weights["dense"]), maps
 
 
+@style("fourth root on both", "real_heads.bert_attention")
 def bert_fourth_root_on_both(
     x: Array, weights: Weights, num_heads: int, mask: Array | None = None
 ) -> tuple[Array, Array]:
@@ -134,6 +143,7 @@ def bert_fourth_root_on_both(
     return linear(combine_heads(maps @ V), weights["dense"]), maps
 
 
+@style("heads-major", "real_heads.bert_attention")
 def bert_heads_major(
     x: Array, weights: Weights, num_heads: int, mask: Array | None = None
 ) -> tuple[Array, Array]:
@@ -150,6 +160,7 @@ def bert_heads_major(
 # --- where a head looks ------------------------------------------------------------------------------------
 
 
+@style("by loop", "real_heads.offset_score")
 def offset_by_loop(attention_weights: Array, offset: int) -> Array:
     """Entry by entry."""
     heads, n, _ = attention_weights.shape
@@ -160,18 +171,21 @@ def offset_by_loop(attention_weights: Array, offset: int) -> Array:
     return np.array(scores)
 
 
+@style("by trace", "real_heads.offset_score")
 def offset_by_trace(attention_weights: Array, offset: int) -> Array:
     """The trace is the sum of a diagonal."""
     count = attention_weights.shape[1] - abs(offset)
     return np.trace(attention_weights, offset, axis1=1, axis2=2) / count
 
 
+@style("by mask", "real_heads.offset_score")
 def offset_by_mask(attention_weights: Array, offset: int) -> Array:
     """A shifted identity picks the entries."""
     picked = np.eye(attention_weights.shape[-1], k=offset)
     return (attention_weights * picked).sum(axis=(1, 2)) / picked.sum()
 
 
+@style("by indexing", "real_heads.offset_score")
 def offset_by_indexing(attention_weights: Array, offset: int) -> Array:
     """Pairs of row and column numbers."""
     i = np.arange(max(0, -offset), attention_weights.shape[1] - max(0, offset))
@@ -181,6 +195,7 @@ def offset_by_indexing(attention_weights: Array, offset: int) -> Array:
 # --- single heads ------------------------------------------------------------------------------------------
 
 
+@style("outputs set to 0", "real_heads.keep_heads")
 def keep_by_zeroing_heads(x: Array, weights: Weights, num_heads: int, keep: Sequence[int]) -> Array:
     """The outputs of silent heads become 0."""
     Q, K, V = (split_heads(linear(x, weights[name]), num_heads) for name in ("query", "key", "value"))
@@ -190,6 +205,7 @@ def keep_by_zeroing_heads(x: Array, weights: Weights, num_heads: int, keep: Sequ
     return linear(combine_heads(heads), weights["dense"])
 
 
+@style("values set to 0", "real_heads.keep_heads")
 def keep_by_zeroing_values(x: Array, weights: Weights, num_heads: int, keep: Sequence[int]) -> Array:
     """The values of silent heads become 0, weight and bias."""
     kept = np.repeat([float(i in keep) for i in range(num_heads)], x.shape[-1] // num_heads)
@@ -197,6 +213,7 @@ def keep_by_zeroing_values(x: Array, weights: Weights, num_heads: int, keep: Seq
     return bert_attention(x, {**weights, "value": value}, num_heads)[0]
 
 
+@style("by adding", "real_heads.keep_heads")
 def keep_by_adding(x: Array, weights: Weights, num_heads: int, keep: Sequence[int]) -> Array:
     """What the kept heads add, one by one, and the bias."""
     d_k = x.shape[-1] // num_heads
@@ -211,6 +228,7 @@ def keep_by_adding(x: Array, weights: Weights, num_heads: int, keep: Sequence[in
     return output
 
 
+@style("by subtracting", "real_heads.keep_heads")
 def keep_by_subtracting(x: Array, weights: Weights, num_heads: int, keep: Sequence[int]) -> Array:
     """The full output without what the silent heads add."""
     silent = [i for i in range(num_heads) if i not in keep]
@@ -218,6 +236,7 @@ def keep_by_subtracting(x: Array, weights: Weights, num_heads: int, keep: Sequen
     return bert_attention(x, weights, num_heads)[0] - added
 
 
+@style("by pruning", "real_heads.keep_heads")
 def keep_by_pruning(x: Array, weights: Weights, num_heads: int, keep: Sequence[int]) -> Array:
     """The silent heads are cut out; a constant feature carries the biases."""
     ones = np.concatenate([x, np.ones((*x.shape[:2], 1))], axis=-1)  # (batch, n, d_model + 1)
@@ -232,6 +251,7 @@ def keep_by_pruning(x: Array, weights: Weights, num_heads: int, keep: Sequence[i
 # --- importance --------------------------------------------------------------------------------------------
 
 
+@style("by what is added", "real_heads.head_importance")
 def importance_by_what_is_added(x: Array, weights: Weights, num_heads: int) -> Array:
     """What a head adds is how far the output moves without it."""
     Q, K, V = (split_heads(linear(x, weights[name]), num_heads) for name in ("query", "key", "value"))
@@ -240,6 +260,7 @@ def importance_by_what_is_added(x: Array, weights: Weights, num_heads: int) -> A
     return np.linalg.norm(heads @ blocks, axis=-1).mean(axis=(0, 2))
 
 
+@style("by loop", "real_heads.head_importance")
 def importance_by_loop(x: Array, weights: Weights, num_heads: int) -> Array:
     """Head by head and token by token."""
     full = keep_by_adding(x, weights, num_heads, range(num_heads))
@@ -251,6 +272,7 @@ def importance_by_loop(x: Array, weights: Weights, num_heads: int) -> Array:
     return result / (len(x) * x.shape[1])
 
 
+@style("by Gram matrix", "real_heads.head_importance")
 def importance_by_gram_matrix(x: Array, weights: Weights, num_heads: int) -> Array:
     """The length of W·a is the root of a·WᵀW·a."""
     Q, K, V = (split_heads(linear(x, weights[name]), num_heads) for name in ("query", "key", "value"))
@@ -258,37 +280,3 @@ def importance_by_gram_matrix(x: Array, weights: Weights, num_heads: int) -> Arr
     blocks = weights["dense"]["weight"].T.reshape(num_heads, -1, x.shape[-1])  # (heads, d_k, d_model)
     gram = blocks @ blocks.swapaxes(1, 2)  # (heads, d_k, d_k)
     return np.sqrt(np.einsum("bhnd,hde,bhne->bhn", heads, gram, heads)).mean(axis=(0, 2))
-
-
-STYLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
-    "bert_attention": {
-        "by loop": bert_by_loop,
-        "without the bias of the keys": bert_without_the_bias_of_the_keys,
-        "fused": bert_fused,
-        "heads summed after their block": bert_heads_summed,
-        "masked after the softmax, renormalised": bert_masked_and_renormalised,
-        "in float32": bert_in_float32,
-        "bias of the values added at the end": bert_value_bias_at_the_end,
-        "keys first": bert_keys_first,
-        "fourth root on both": bert_fourth_root_on_both,
-        "heads-major": bert_heads_major,
-    },
-    "offset_score": {
-        "by loop": offset_by_loop,
-        "by trace": offset_by_trace,
-        "by mask": offset_by_mask,
-        "by indexing": offset_by_indexing,
-    },
-    "keep_heads": {
-        "outputs set to 0": keep_by_zeroing_heads,
-        "values set to 0": keep_by_zeroing_values,
-        "by adding": keep_by_adding,
-        "by subtracting": keep_by_subtracting,
-        "by pruning": keep_by_pruning,
-    },
-    "head_importance": {
-        "by what is added": importance_by_what_is_added,
-        "by loop": importance_by_loop,
-        "by Gram matrix": importance_by_gram_matrix,
-    },
-}

@@ -1,14 +1,14 @@
 """Right ways of writing the items of `single_head`; some of them look wrong at first."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
 import numpy as np
 from scipy import special
+
+from mha_lib.styles import style
 
 Array = np.ndarray
 
 
+@style("one slice at a time", "single_head.softmax")
 def softmax_one_slice_at_a_time(x: Array, axis: int = -1) -> Array:
     """Each one-dimensional slice by itself."""
 
@@ -19,16 +19,19 @@ def softmax_one_slice_at_a_time(x: Array, axis: int = -1) -> Array:
     return np.apply_along_axis(one, axis, np.asarray(x, float))
 
 
+@style("by logarithm", "single_head.softmax")
 def softmax_by_logarithm(x: Array, axis: int = -1) -> Array:
     """The exponential of x − log Σ exp x, with a stable sum."""
     return np.exp(x - special.logsumexp(x, axis=axis, keepdims=True))
 
 
+@style("of scipy", "single_head.softmax")
 def softmax_of_scipy(x: Array, axis: int = -1) -> Array:
     """Somebody else's; right, and an instructor may want to look at it."""
     return special.softmax(x, axis=axis)
 
 
+@style("in float32", "single_head.softmax")
 def softmax_in_float32(x: Array, axis: int = -1) -> Array:
     """In single precision, which the tolerance allows."""
     x = np.asarray(x, np.float32)
@@ -36,6 +39,7 @@ def softmax_in_float32(x: Array, axis: int = -1) -> Array:
     return exponentials / exponentials.sum(axis=axis, keepdims=True)
 
 
+@style("on a moved axis", "single_head.softmax")
 def softmax_on_a_moved_axis(x: Array, axis: int = -1) -> Array:
     """The axis is moved to the end and back."""
     moved = np.moveaxis(x, axis, -1)
@@ -43,6 +47,7 @@ def softmax_on_a_moved_axis(x: Array, axis: int = -1) -> Array:
     return np.moveaxis(exponentials / exponentials.sum(-1)[..., None], -1, axis)
 
 
+@style("in long double", "single_head.softmax")
 def softmax_in_long_double(x: Array, axis: int = -1) -> Array:
     """In extended precision where there is one, returned in double."""
     wide = np.asarray(x, np.longdouble)
@@ -50,6 +55,7 @@ def softmax_in_long_double(x: Array, axis: int = -1) -> Array:
     return np.divide(exponentials, exponentials.sum(axis, keepdims=True)).astype(np.float64)
 
 
+@style("keys first", "single_head.attention")
 def attention_keys_first(Q: Array, K: Array, V: Array, mask: Array | None = None) -> tuple[Array, Array]:
     """K·Qᵀ with the softmax over axis −2, transposed at the end."""
     scores = K @ np.swapaxes(Q, -2, -1) / np.sqrt(K.shape[-1])  # (..., m, n)
@@ -63,6 +69,7 @@ def attention_keys_first(Q: Array, K: Array, V: Array, mask: Array | None = None
     return weights @ V, weights
 
 
+@style("masked after the softmax, renormalised", "single_head.attention")
 def attention_masked_and_renormalised(
     Q: Array, K: Array, V: Array, mask: Array | None = None
 ) -> tuple[Array, Array]:
@@ -76,6 +83,7 @@ def attention_masked_and_renormalised(
     return weights @ V, weights
 
 
+@style("fourth root on both", "single_head.attention")
 def attention_fourth_root_on_both(
     Q: Array, K: Array, V: Array, mask: Array | None = None
 ) -> tuple[Array, Array]:
@@ -88,6 +96,7 @@ def attention_fourth_root_on_both(
     return weights @ V, weights
 
 
+@style("softmax in float32", "single_head.attention")
 def attention_in_float32(Q: Array, K: Array, V: Array, mask: Array | None = None) -> tuple[Array, Array]:
     """The softmax in single precision inside a double precision answer."""
     scores = Q @ np.swapaxes(K, -2, -1) / np.sqrt(Q.shape[-1])
@@ -97,6 +106,7 @@ def attention_in_float32(Q: Array, K: Array, V: Array, mask: Array | None = None
     return weights @ V, weights
 
 
+@style("returned in float32", "single_head.attention")
 def attention_returned_in_float32(
     Q: Array, K: Array, V: Array, mask: Array | None = None
 ) -> tuple[Array, Array]:
@@ -105,6 +115,7 @@ def attention_returned_in_float32(
     return output.astype(np.float32), weights.astype(np.float32)
 
 
+@style("by loops", "single_head.attention")
 def attention_by_loops(Q: Array, K: Array, V: Array, mask: Array | None = None) -> tuple[Array, Array]:
     """One query at a time, over every leading index."""
     leading, (n, d_k), m = Q.shape[:-2], Q.shape[-2:], K.shape[-2]
@@ -120,6 +131,7 @@ def attention_by_loops(Q: Array, K: Array, V: Array, mask: Array | None = None) 
     return output, weights
 
 
+@style("scores overwritten", "single_head.attention")
 def attention_scores_set_to_minus_infinity(
     Q: Array, K: Array, V: Array, mask: Array | None = None
 ) -> tuple[Array, Array]:
@@ -134,6 +146,7 @@ def attention_scores_set_to_minus_infinity(
     return scores @ V, scores
 
 
+@style("large finite fill", "single_head.attention")
 def attention_with_a_large_finite_fill(
     Q: Array, K: Array, V: Array, mask: Array | None = None
 ) -> tuple[Array, Array]:
@@ -145,6 +158,7 @@ def attention_with_a_large_finite_fill(
     return weights @ V, weights
 
 
+@style("added mask", "single_head.attention")
 def attention_with_an_added_mask(
     Q: Array, K: Array, V: Array, mask: Array | None = None
 ) -> tuple[Array, Array]:
@@ -155,6 +169,7 @@ def attention_with_an_added_mask(
     return np.einsum("...nm,...mv->...nv", weights, V), weights
 
 
+@style("online", "single_head.attention")
 def attention_online(Q: Array, K: Array, V: Array, mask: Array | None = None) -> tuple[Array, Array]:
     """Keys come in tiles of two, with a running maximum and a running sum."""
     scores = Q @ np.swapaxes(K, -2, -1) / np.sqrt(Q.shape[-1])
@@ -175,35 +190,41 @@ def attention_online(Q: Array, K: Array, V: Array, mask: Array | None = None) ->
     return output / total, weights
 
 
+@style("a list of two", "single_head.attention")
 def attention_as_a_list(Q: Array, K: Array, V: Array, mask: Array | None = None) -> list[Array]:
     """Output and weights in a list in place of a tuple."""
     return list(attention_with_an_added_mask(Q, K, V, mask))
 
 
+@style("lower triangle", "single_head.causal_mask")
 def causal_mask_lower_triangle(n: int, m: int | None = None) -> Array:
     """`tril` with the diagonal moved by m − n."""
     m = n if m is None else m
     return np.tril(np.ones((n, m), dtype=bool), m - n)
 
 
+@style("by loops", "single_head.causal_mask")
 def causal_mask_by_loops(n: int, m: int | None = None) -> Array:
     """Entry by entry."""
     columns = m or n
     return np.array([[j <= i + columns - n for j in range(columns)] for i in range(n)])
 
 
+@style("not upper", "single_head.causal_mask")
 def causal_mask_not_upper(n: int, m: int | None = None) -> Array:
     """Everything that is not above the diagonal."""
     m = n if m is None else m
     return ~np.triu(np.ones((n, m)), 1 + m - n).astype(bool)
 
 
+@style("last rows", "single_head.causal_mask")
 def causal_mask_last_rows(n: int, m: int | None = None) -> Array:
     """The last n rows of the square mask."""
     m = n if m is None else m
     return np.tri(m, dtype=bool)[m - n :]
 
 
+@style("by loops", "single_head.padding_mask")
 def padding_mask_by_loops(lengths: Array, max_len: int) -> Array:
     """Sequence by sequence."""
     mask = np.zeros((len(lengths), 1, 1, max_len), dtype=bool)
@@ -212,24 +233,28 @@ def padding_mask_by_loops(lengths: Array, max_len: int) -> Array:
     return mask
 
 
+@style("reshaped", "single_head.padding_mask")
 def padding_mask_reshaped(lengths: Array, max_len: int) -> Array:
     """A table of two axes, then two more."""
     table = np.less.outer(np.arange(max_len), np.asarray(lengths)).T
     return table.reshape(-1, 1, 1, max_len)
 
 
+@style("cumulated", "single_head.padding_mask")
 def padding_mask_cumulated(lengths: Array, max_len: int) -> Array:
     """Counting the places."""
     places = np.cumsum(np.ones((len(lengths), max_len), int), axis=1)
     return np.expand_dims(places <= np.asarray(lengths).reshape(-1, 1), (1, 2))
 
 
+@style("multiplied", "single_head.decoder_mask")
 def decoder_mask_multiplied(n: int, keep: Array | None = None) -> Array:
     """The product of two masks is their conjunction."""
     causal = np.tri(n).astype(bool)[None, None]
     return causal if keep is None else causal * np.asarray(keep)[:, None, None, :]
 
 
+@style("by loops", "single_head.decoder_mask")
 def decoder_mask_by_loops(n: int, keep: Array | None = None) -> Array:
     """One sequence at a time."""
     if keep is None:
@@ -238,6 +263,7 @@ def decoder_mask_by_loops(n: int, keep: Array | None = None) -> Array:
     return np.array(masks)[:, np.newaxis]
 
 
+@style("columns erased", "single_head.decoder_mask")
 def decoder_mask_columns_erased(n: int, keep: Array | None = None) -> Array:
     """Columns of padding are set to False."""
     batch = 1 if keep is None else len(keep)
@@ -246,44 +272,3 @@ def decoder_mask_columns_erased(n: int, keep: Array | None = None) -> Array:
         sequence, column = np.nonzero(~keep)
         mask[sequence, :, :, column] = False
     return mask
-
-
-STYLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
-    "softmax": {
-        "one slice at a time": softmax_one_slice_at_a_time,
-        "by logarithm": softmax_by_logarithm,
-        "of scipy": softmax_of_scipy,
-        "in float32": softmax_in_float32,
-        "on a moved axis": softmax_on_a_moved_axis,
-        "in long double": softmax_in_long_double,
-    },
-    "attention": {
-        "keys first": attention_keys_first,
-        "masked after the softmax, renormalised": attention_masked_and_renormalised,
-        "fourth root on both": attention_fourth_root_on_both,
-        "softmax in float32": attention_in_float32,
-        "returned in float32": attention_returned_in_float32,
-        "by loops": attention_by_loops,
-        "scores overwritten": attention_scores_set_to_minus_infinity,
-        "large finite fill": attention_with_a_large_finite_fill,
-        "added mask": attention_with_an_added_mask,
-        "online": attention_online,
-        "a list of two": attention_as_a_list,
-    },
-    "causal_mask": {
-        "lower triangle": causal_mask_lower_triangle,
-        "by loops": causal_mask_by_loops,
-        "not upper": causal_mask_not_upper,
-        "last rows": causal_mask_last_rows,
-    },
-    "padding_mask": {
-        "by loops": padding_mask_by_loops,
-        "reshaped": padding_mask_reshaped,
-        "cumulated": padding_mask_cumulated,
-    },
-    "decoder_mask": {
-        "multiplied": decoder_mask_multiplied,
-        "by loops": decoder_mask_by_loops,
-        "columns erased": decoder_mask_columns_erased,
-    },
-}

@@ -2,20 +2,20 @@
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - the name that the field uses
 
-from mha_lib.styles import batched_torch
+from mha_lib.styles import batched_torch, style
 
 Mask = Tensor | None
 
 # --- FeedForward -------------------------------------------------------------------------------------------
 
 
+@style("named sequence", "transformer_block.FeedForward")
 class NamedSequence(nn.Sequential):
     """A sequence whose layers have names."""
 
@@ -24,6 +24,7 @@ class NamedSequence(nn.Sequential):
         super().__init__(OrderedDict(layers))
 
 
+@style("by error function", "transformer_block.FeedForward")
 class ByErrorFunction(nn.Module):
     """The GELU by its formula."""
 
@@ -37,6 +38,7 @@ class ByErrorFunction(nn.Module):
         return self.down(0.5 * h * (1.0 + torch.erf(h / math.sqrt(2.0))))
 
 
+@style("token by token", "transformer_block.FeedForward")
 class TokenByToken(ByErrorFunction):
     """One token at a time."""
 
@@ -46,6 +48,7 @@ class TokenByToken(ByErrorFunction):
         return torch.stack(flat).view(x.shape)
 
 
+@style("by normal distribution", "transformer_block.FeedForward")
 class ByNormalDistribution(ByErrorFunction):
     """x times the probability that a normal number is below x, with an idle dropout."""
 
@@ -74,6 +77,7 @@ class FourParts(nn.Module):
         self.feed_forward = NamedSequence(d_model, d_ff)
 
 
+@style("one half after the other", "transformer_block.TransformerBlock")
 class OneHalfAfterTheOther(FourParts):
     """Both halves by the same function."""
 
@@ -87,6 +91,7 @@ class OneHalfAfterTheOther(FourParts):
         return self.added(x, self.norm2, self.feed_forward)
 
 
+@style("norms of one's own", "transformer_block.TransformerBlock")
 class NormsOfOnesOwn(nn.Module):
     """Layer normalisation by hand."""
 
@@ -120,6 +125,7 @@ class NormsOfOnesOwn(nn.Module):
         return self.norm2(x + self.feed_forward(x))
 
 
+@style("norms as functions", "transformer_block.TransformerBlock")
 class NormsAsFunctions(FourParts):
     """Four places for norms, two of which do nothing."""
 
@@ -136,6 +142,7 @@ class NormsAsFunctions(FourParts):
         return norm(self.norm2, x, not self.pre)
 
 
+@style("idle dropout", "transformer_block.TransformerBlock")
 class IdleDropout(FourParts):
     """With dropout that never drops."""
 
@@ -150,19 +157,3 @@ class IdleDropout(FourParts):
             return self.norm2(self.drop(self.feed_forward(x)) + x)
         attended = self.drop(self.attention(self.norm1(x), mask))
         return x + attended + self.drop(self.feed_forward(self.norm2(x + attended)))
-
-
-STYLES: Mapping[str, Mapping[str, Any]] = {
-    "FeedForward": {
-        "named sequence": NamedSequence,
-        "by error function": ByErrorFunction,
-        "token by token": TokenByToken,
-        "by normal distribution": ByNormalDistribution,
-    },
-    "TransformerBlock": {
-        "one half after the other": OneHalfAfterTheOther,
-        "norms of one's own": NormsOfOnesOwn,
-        "norms as functions": NormsAsFunctions,
-        "idle dropout": IdleDropout,
-    },
-}

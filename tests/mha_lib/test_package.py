@@ -15,14 +15,13 @@ NEEDS_TORCH = {
     if name.startswith("mha_lib.experiments")
     or "torch" in name
     or "transformer" in name
+    or "modern_heads" in name
     or name
     in (
         "mha_lib.fused",
         "mha_lib.positions",
-        "mha_lib.modern_heads",
         "mha_lib.minilm.encoder",
         "mha_lib.minilm.prune_curve",
-        "mha_lib.pitfalls.catalogue",
     )
 }
 FOR_THE_BOOK = {"mha_lib.figures.plotting"}  # needs matplotlib

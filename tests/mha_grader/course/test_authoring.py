@@ -573,7 +573,9 @@ def test_a_library_function_may_come_under_another_name():
 
 
 def test_a_wrong_variant_comes_without_the_words_that_tell_what_is_wrong():
-    made = given_source("from mha_lib.pitfalls.scale import attention_no_scale as broken")
+    made = given_source(
+        "from mha_lib.pitfalls.code.single_head.attention import attention_no_scale as broken"
+    )
     assert made.startswith("def broken(")
     assert "Wrong" not in made
     assert '"""' not in made

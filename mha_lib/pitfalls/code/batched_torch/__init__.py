@@ -1,0 +1,1 @@
+"""Mistakes in the items of `batched_torch`: layers of attention, in PyTorch."""

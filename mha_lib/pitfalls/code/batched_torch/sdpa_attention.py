@@ -1,0 +1,97 @@
+"""Mistakes in `sdpa_attention`."""
+
+import torch
+from torch import Tensor, nn
+
+from mha_lib import torch_attention as right
+from mha_lib.pitfalls.code import mistake
+
+Mask = Tensor | None
+kernel = nn.functional.scaled_dot_product_attention
+
+
+@mistake("mask-inverted", "batched_torch.sdpa_attention")
+def sdpa_mask_inverted(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: the mask is turned round, as `nn.MultiheadAttention` wants it."""
+    return right.sdpa_attention(Q, K, V, None if mask is None else ~mask)
+
+
+@mistake("mask-no-effect", "batched_torch.sdpa_attention")
+def sdpa_mask_no_effect(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: the mask is not passed on."""
+    return kernel(Q, K, V)
+
+
+@mistake("mask-added-as-0-1", "batched_torch.sdpa_attention")
+def sdpa_mask_added(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: a mask of numbers is added to the scores."""
+    return kernel(Q, K, V, attn_mask=None if mask is None else mask.to(Q.dtype))
+
+
+@mistake("first-mask-for-all-sequences", "batched_torch.sdpa_attention")
+def sdpa_first_mask_for_all(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: the first sequence's mask is used for all."""
+    return right.sdpa_attention(Q, K, V, mask[0, 0] if mask is not None and mask.dim() == 4 else mask)
+
+
+@mistake("always-causal", "batched_torch.sdpa_attention")
+def sdpa_always_causal(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: `is_causal=True` where nobody asked for it."""
+    return kernel(Q, K, V, is_causal=True) if mask is None else right.sdpa_attention(Q, K, V, mask)
+
+
+@mistake("scale-by-dk", "batched_torch.sdpa_attention")
+def sdpa_scaled_twice(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: the queries are divided by √d_k, and then the kernel does it again."""
+    return right.sdpa_attention(Q / Q.shape[-1] ** 0.5, K, V, mask)
+
+
+@mistake("no-scale", "batched_torch.sdpa_attention")
+def sdpa_no_scale(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: `scale=1.0` switches the division off."""
+    return right.sdpa_attention(Q * Q.shape[-1] ** 0.5, K, V, mask)
+
+
+@mistake("keys-used-as-values", "batched_torch.sdpa_attention")
+def sdpa_keys_used_as_values(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: the keys are averaged."""
+    return right.sdpa_attention(Q, K, K, mask)
+
+
+@mistake("value-used-as-key", "batched_torch.sdpa_attention")
+def sdpa_value_used_as_key(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: keys and values are exchanged."""
+    return right.sdpa_attention(Q, V, K, mask)
+
+
+@mistake("weights-returned-too", "batched_torch.sdpa_attention")
+def sdpa_weights_returned_too(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> tuple[Tensor, None]:
+    """Wrong: a pair is returned."""
+    return right.sdpa_attention(Q, K, V, mask), None
+
+
+@mistake("empty-row-uniform", "batched_torch.sdpa_attention")
+def sdpa_empty_row_uniform(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: a query without keys attends to everything alike."""
+    if mask is None:
+        return kernel(Q, K, V)
+    return kernel(Q, K, V, attn_mask=torch.zeros(mask.shape, dtype=Q.dtype).masked_fill(~mask, -3e4))
+
+
+@mistake("gradient-cut-off", "batched_torch.sdpa_attention")
+def sdpa_cut_off(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: the queries are taken out of the graph."""
+    return right.sdpa_attention(Q.detach(), K, V, mask)
+
+
+@mistake("result-in-float32", "batched_torch.sdpa_attention")
+def sdpa_in_float32(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: whatever comes in, float32 comes out."""
+    return right.sdpa_attention(Q.float(), K.float(), V.float(), mask)
+
+
+@mistake("batch-axis-assumed", "batched_torch.sdpa_attention")
+def sdpa_batch_axis_assumed(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: four axes are taken for granted."""
+    batch, heads, n, d_k = Q.shape
+    return right.sdpa_attention(Q.view(batch, heads, n, d_k), K, V, mask)

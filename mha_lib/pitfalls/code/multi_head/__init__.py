@@ -1,0 +1,1 @@
+"""Mistakes in the items of `multi_head`: several heads, in NumPy."""

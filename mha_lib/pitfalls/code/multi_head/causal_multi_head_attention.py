@@ -1,0 +1,61 @@
+"""Mistakes in `causal_multi_head_attention`."""
+
+import numpy as np
+
+from mha_lib.attention import attention
+from mha_lib.heads import combine_heads, split_heads
+from mha_lib.masks import causal_mask
+from mha_lib.pitfalls.code import mistake, variants
+from mha_lib.pitfalls.derived import causal_around, causal_under
+
+Array = np.ndarray
+
+
+@mistake("causal-missing", "multi_head.causal_multi_head_attention")
+def causal_multi_head_attention_missing(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
+) -> Array:
+    """Wrong: nothing is hidden."""
+    Q, K, V = (split_heads(X @ W, num_heads) for W in (W_Q, W_K, W_V))  # (batch, heads, n, d_k)
+    heads, _ = attention(Q, K, V)  # (batch, heads, n, d_k)
+    return combine_heads(heads) @ W_O  # (batch, n, d_model)
+
+
+@mistake("causal-size-from-batch", "multi_head.causal_multi_head_attention")
+def causal_multi_head_attention_size_from_batch(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
+) -> Array:
+    """Wrong: `len(X)` counts sequences, not tokens."""
+    Q, K, V = (split_heads(X @ W, num_heads) for W in (W_Q, W_K, W_V))  # (batch, heads, n, d_k)
+    heads, _ = attention(Q, K, V, causal_mask(len(X)))  # (batch, heads, n, d_k)
+    return combine_heads(heads) @ W_O  # (batch, n, d_model)
+
+
+# --- mistakes in the layer, and in the mask, under a causal mask -------------------------------------------
+
+for slug in (
+    "softmax-over-queries",
+    "input-changed-in-place",
+    "no-scale",
+    "scale-by-dk",
+    "scale-by-d-model",
+    "mask-after-softmax",
+    "masked-scores-zero",
+    "mask-added-as-0-1",
+    "weights-applied-transposed",
+    "keys-and-values-exchanged",
+    "no-output-projection",
+    "input-sliced-per-head",
+    "residual-added",
+    "weights-returned-too",
+    "split-without-transpose",
+    "merge-without-transpose",
+    "heads-fold-by-reshape",
+    "num-heads-ignored",
+):
+    wrong = variants("multi_head", "multi_head_attention")[slug]
+    mistake(slug, "multi_head.causal_multi_head_attention")(causal_around(wrong))
+
+for slug in ("mask-inverted", "causal-transposed", "causal-hides-self", "causal-sees-next"):
+    wrong = variants("single_head", "causal_mask")[slug]
+    mistake(slug, "multi_head.causal_multi_head_attention")(causal_under(wrong))

@@ -1,0 +1,71 @@
+"""Mistakes in `split_heads`."""
+
+import numpy as np
+
+from mha_lib.pitfalls.code import mistake
+
+Array = np.ndarray
+
+
+@mistake("split-without-transpose", "multi_head.split_heads")
+def split_heads_without_transpose(x: Array, num_heads: int) -> Array:
+    """Wrong: reshaped to the right shape at once, so that a head gets whole tokens, cut up."""
+    batch, n, d_model = x.shape
+    return x.reshape(batch, num_heads, n, d_model // num_heads)  # (batch, heads, n, d_k)
+
+
+@mistake("heads-interleaved", "multi_head.split_heads")
+def split_heads_interleaved(x: Array, num_heads: int) -> Array:
+    """Wrong: head i gets the columns i, i + heads, i + 2 * heads, …"""
+    batch, n, d_model = x.shape
+    x = x.reshape(batch, n, d_model // num_heads, num_heads)  # (batch, n, d_k, heads)
+    return x.transpose(0, 3, 1, 2)  # (batch, heads, n, d_k)
+
+
+@mistake("head-axis-not-moved", "multi_head.split_heads")
+def split_heads_axis_not_moved(x: Array, num_heads: int) -> Array:
+    """Wrong: the axis of the heads stays behind that of the tokens."""
+    batch, n, d_model = x.shape
+    return x.reshape(batch, n, num_heads, d_model // num_heads)  # (batch, n, heads, d_k)
+
+
+@mistake("batch-and-heads-swapped", "multi_head.split_heads")
+def split_heads_batch_and_heads_swapped(x: Array, num_heads: int) -> Array:
+    """Wrong: the heads come first, before the batch."""
+    return np.stack(np.split(x, num_heads, axis=-1))  # (heads, batch, n, d_k)
+
+
+@mistake("features-before-tokens", "multi_head.split_heads")
+def split_heads_features_first(x: Array, num_heads: int) -> Array:
+    """Wrong: the last two axes are exchanged."""
+    batch, n, d_model = x.shape
+    x = x.reshape(batch, n, num_heads, d_model // num_heads)  # (batch, n, heads, d_k)
+    return x.transpose(0, 2, 3, 1)  # (batch, heads, d_k, n)
+
+
+@mistake("head-count-taken-as-width", "multi_head.split_heads")
+def split_heads_count_taken_as_width(x: Array, num_heads: int) -> Array:
+    """Wrong: `num_heads` is taken for the width of a head."""
+    batch, n, d_model = x.shape
+    x = x.reshape(batch, n, d_model // num_heads, num_heads)  # (batch, n, d_k, heads)
+    return x.transpose(0, 2, 1, 3)  # (batch, d_k, n, heads)
+
+
+@mistake("features-not-split", "multi_head.split_heads")
+def split_heads_features_not_split(x: Array, num_heads: int) -> Array:
+    """Wrong: every head gets all features."""
+    return np.repeat(x[:, None], num_heads, axis=1)  # (batch, heads, n, d_model)
+
+
+@mistake("tokens-split-in-place-of-features", "multi_head.split_heads")
+def split_heads_tokens_split(x: Array, num_heads: int) -> Array:
+    """Wrong: the tokens are shared out, not the features."""
+    return np.stack(np.array_split(x, num_heads, axis=1), axis=1)  # (batch, heads, n / heads, d_model)
+
+
+@mistake("divisibility-unchecked", "multi_head.split_heads")
+def split_heads_unchecked(x: Array, num_heads: int) -> Array:
+    """Wrong: features that are left over are dropped without a word."""
+    d_k = x.shape[-1] // num_heads
+    heads = [x[..., i * d_k : (i + 1) * d_k] for i in range(num_heads)]  # each (batch, n, d_k)
+    return np.stack(heads, axis=1)  # (batch, heads, n, d_k)

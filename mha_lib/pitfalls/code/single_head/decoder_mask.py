@@ -1,0 +1,123 @@
+"""Mistakes in `decoder_mask`."""
+
+from typing import Any
+
+import numpy as np
+
+from mha_lib.masks import causal_mask
+from mha_lib.pitfalls.code import mistake
+
+Array = np.ndarray
+
+
+@mistake("masks-or-combined", "single_head.decoder_mask")
+def decoder_mask_or_combined(n: int, keep: Array | None = None) -> Array:
+    """Wrong: `or` lets a key through that one of the two masks hides."""
+    causal = causal_mask(n)  # (n, n)
+    return causal if keep is None else causal | keep[:, None, None, :]  # (batch, 1, n, n)
+
+
+@mistake("padding-replaces-causal", "single_head.decoder_mask")
+def decoder_mask_padding_replaces_causal(n: int, keep: Array | None = None) -> Array:
+    """Wrong: with `keep`, only the padding is hidden."""
+    causal = causal_mask(n)  # (n, n)
+    return causal if keep is None else keep[:, None, None, :]  # (batch, 1, 1, n)
+
+
+@mistake("causal-missing", "single_head.decoder_mask")
+def decoder_mask_causal_missing(n: int, keep: Array | None = None) -> Array:
+    """Wrong: the future is never hidden."""
+    return np.ones((n, n), dtype=bool) if keep is None else keep[:, None, None, :]  # (batch, 1, 1, n)
+
+
+@mistake("padding-missing", "single_head.decoder_mask")
+def decoder_mask_padding_missing(n: int, keep: Array | None = None) -> Array:
+    """Wrong: `keep` is not used."""
+    return causal_mask(n)  # (n, n)
+
+
+@mistake("padding-on-query-axis", "single_head.decoder_mask")
+def decoder_mask_padding_on_query_axis(n: int, keep: Array | None = None) -> Array:
+    """Wrong: padding hides queries in place of keys."""
+    causal = causal_mask(n)  # (n, n)
+    return causal if keep is None else causal & keep[:, None, :, None]  # (batch, 1, n, n)
+
+
+@mistake("padding-masks-queries-too", "single_head.decoder_mask")
+def decoder_mask_of_queries_too(n: int, keep: Array | None = None) -> Array:
+    """Wrong: padding queries are left with no key at all."""
+    causal = causal_mask(n)  # (n, n)
+    if keep is None:
+        return causal
+    return causal & keep[:, None, None, :] & keep[:, None, :, None]  # (batch, 1, n, n)
+
+
+@mistake("mask-batch-on-head-axis", "single_head.decoder_mask")
+def decoder_mask_batch_on_head_axis(n: int, keep: Array | None = None) -> Array:
+    """Wrong: one axis too few, so that the batch lines up with the heads."""
+    causal = causal_mask(n)  # (n, n)
+    return causal if keep is None else causal & keep[:, None, :]  # (batch, n, n)
+
+
+@mistake("first-mask-for-all-sequences", "single_head.decoder_mask")
+def decoder_mask_first_for_all_sequences(n: int, keep: Array | None = None) -> Array:
+    """Wrong: every sequence gets the padding of the first one."""
+    causal = causal_mask(n)  # (n, n)
+    return causal if keep is None else causal & keep[0]  # (n, n)
+
+
+@mistake("keep-inverted", "single_head.decoder_mask")
+def decoder_mask_keep_inverted(n: int, keep: Array | None = None) -> Array:
+    """Wrong: `keep` is taken to mark the padding."""
+    causal = causal_mask(n)  # (n, n)
+    return causal if keep is None else causal & ~keep[:, None, None, :]  # (batch, 1, n, n)
+
+
+@mistake("mask-inverted", "single_head.decoder_mask")
+def decoder_mask_inverted(n: int, keep: Array | None = None) -> Array:
+    """Wrong: True where a key is to be hidden."""
+    causal = causal_mask(n)  # (n, n)
+    return ~causal if keep is None else ~(causal & keep[:, None, None, :])  # (batch, 1, n, n)
+
+
+@mistake("causal-transposed", "single_head.decoder_mask")
+def decoder_mask_causal_transposed(n: int, keep: Array | None = None) -> Array:
+    """Wrong: a query sees itself and what comes later."""
+    later = causal_mask(n).T  # (n, n)
+    return later if keep is None else later & keep[:, None, None, :]  # (batch, 1, n, n)
+
+
+@mistake("causal-hides-self", "single_head.decoder_mask")
+def decoder_mask_causal_hides_self(n: int, keep: Array | None = None) -> Array:
+    """Wrong: a query does not see its own position."""
+    earlier = np.tril(np.ones((n, n), dtype=bool), k=-1)  # (n, n)
+    return earlier if keep is None else earlier & keep[:, None, None, :]  # (batch, 1, n, n)
+
+
+@mistake("causal-sees-next", "single_head.decoder_mask")
+def decoder_mask_causal_sees_next(n: int, keep: Array | None = None) -> Array:
+    """Wrong: a query sees one position too many."""
+    causal = np.tril(np.ones((n, n), dtype=bool), k=1)  # (n, n)
+    return causal if keep is None else causal & keep[:, None, None, :]  # (batch, 1, n, n)
+
+
+@mistake("none-not-handled", "single_head.decoder_mask")
+def decoder_mask_none_not_handled(n: int, keep: Any = None) -> Array:
+    """Wrong: None has no axes to add."""
+    return causal_mask(n) & keep[:, None, None, :]  # (batch, 1, n, n)
+
+
+@mistake("mask-not-boolean", "single_head.decoder_mask")
+def decoder_mask_not_boolean(n: int, keep: Array | None = None) -> Array:
+    """Wrong: numbers 0.0 and 1.0."""
+    causal = np.tril(np.ones((n, n)))  # (n, n)
+    return causal if keep is None else causal * keep[:, None, None, :]  # (batch, 1, n, n)
+
+
+@mistake("additive-mask", "single_head.decoder_mask")
+def decoder_mask_additive(n: int, keep: Array | None = None) -> Array:
+    """Wrong: 0 where a key is kept and −inf where it is hidden."""
+    allowed = causal_mask(n)  # (n, n)
+    if keep is not None:
+        allowed = allowed & keep[:, None, None, :]  # (batch, 1, n, n)
+    return np.where(allowed, 0.0, -np.inf)

@@ -1,0 +1,93 @@
+"""One way to register what is known of an item: by a decorator, in a module of the item's assignment."""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar
+
+from mha_lib.pitfalls.same_items import original
+
+Registered = TypeVar("Registered")
+Thing = TypeVar("Thing", bound=Any)
+
+# The assignments in the order in which they are met. One that is not named here comes after those that are.
+IN_TEACHING_ORDER = (
+    "single_head",
+    "multi_head",
+    "efficient_heads",
+    "real_heads",
+    "batched_torch",
+    "transformer_block",
+    "modern_heads",
+)
+
+
+class Registry(Generic[Registered]):
+    """What the modules of one package register, by item and name.
+
+    What belongs to the assignment `single_head` lies in the module or subpackage `single_head` of this package. It
+    is imported when somebody first asks for this assignment: who asks for NumPy code does not wait for PyTorch.
+    """
+
+    def __init__(self, package: str) -> None:
+        """A registry of the modules of this package, of which none is imported yet."""
+        self._package = package
+        self._loaded: set[str] = set()
+        self._found: dict[str, dict[str, Any]] = {}
+
+    def register(self, name: str, item: str) -> Callable[[Thing], Thing]:
+        """A decorator that registers what it stands above, and changes nothing.
+
+        Args:
+            name: the name under which it is found.
+            item: `assignment.item`.
+
+        Raises:
+            ValueError: if the item has something of this name already.
+        """
+
+        def remember(thing: Thing) -> Thing:
+            found = self._found.setdefault(item, {})
+            if name in found:
+                raise ValueError(f"{item} has two entries {name!r}: {found[name]} and {thing}")
+            found[name] = thing
+            return thing
+
+        return remember
+
+    def of(self, assignment: str, item: str) -> Mapping[str, Registered]:
+        """What is registered of an item, by name, in the order of the source; empty if there is nothing.
+
+        An item that is another one under a new name has what its original has.
+        """
+        assignment, item = original(assignment, item)
+        self._load(assignment)
+        return dict(self._found.get(f"{assignment}.{item}", {}))
+
+    def items(self) -> list[str]:
+        """Every item, as `assignment.item`: assignments in teaching order, their items in that of the source."""
+        order = self.assignments()
+        for assignment in order:
+            self._load(assignment)
+        places = {assignment: place for place, assignment in enumerate(order)}
+        return sorted(self._found, key=lambda item: places.get(item.partition(".")[0], len(order)))
+
+    def assignments(self) -> list[str]:
+        """The assignments that have a module, in teaching order."""
+        names = _modules_in(self._package)
+        known = [name for name in IN_TEACHING_ORDER if name in names]
+        return known + sorted(set(names) - set(known))
+
+    def _load(self, assignment: str) -> None:
+        if assignment in self._loaded or assignment not in self.assignments():
+            return
+        module = f"{self._package}.{assignment}"
+        for inside in _modules_in(module):
+            importlib.import_module(f"{module}.{inside}")
+        self._loaded.add(assignment)
+
+
+def _modules_in(name: str) -> list[str]:
+    """Import a module; the names of the modules inside, if it is a package."""
+    path = getattr(importlib.import_module(name), "__path__", [])
+    return [module.name for module in pkgutil.iter_modules(path)]

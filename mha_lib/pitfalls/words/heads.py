@@ -1,0 +1,211 @@
+"""Mistakes in cutting features into heads, in putting heads together, and in what a head works on."""
+
+from mha_lib.pitfalls.words.pitfall import Pitfall
+
+PITFALLS = (
+    Pitfall(
+        slug="divisibility-unchecked",
+        title="No check that d_model divides",
+        symptom="With 7 features and 2 heads no error comes: a head gets 3 features, and one is lost.",
+        reason="You divide with `//`, which drops what is left over without a word.",
+        fix="Check `d_model % num_heads` first, and raise a ValueError that names both numbers.",
+        passes=("divides", "shape", "one head", "round trip"),
+    ),
+    Pitfall(
+        slug="divisibility-asserted",
+        title="An assertion in place of an error",
+        symptom="AssertionError where a ValueError is expected, and no error at all under `python -O`.",
+        reason="You check the arguments with `assert`, which is for what cannot happen, while wrong arguments do "
+        "happen.",
+        fix="Raise the error yourself: `raise ValueError(…)`.",
+        passes=("divides",),
+    ),
+    Pitfall(
+        slug="positivity-unchecked",
+        title="0 and negative numbers let through",
+        symptom="A head of width 0 or −2, or a ZeroDivisionError.",
+        reason="You ask only whether it divides, and −8 divided by 4 leaves nothing over.",
+        fix="Check first that both numbers are at least 1.",
+        passes=("divides",),
+    ),
+    Pitfall(
+        slug="message-without-numbers",
+        title="An error that does not name the numbers",
+        symptom="A ValueError from which nobody can tell which layer was set up wrongly.",
+        reason="You raise the right error, but its message does not hold the two numbers that do not fit.",
+        fix='Put both into the message: `f"d_model={d_model} … num_heads={num_heads}"`.',
+        passes=("divides",),
+    ),
+    Pitfall(
+        slug="error-not-raised",
+        title="None in place of an error",
+        symptom="None comes back, and something else fails later, far from the cause.",
+        reason="You return where the contract asks for an error (or you build the error and do not raise it).",
+        fix="Write `raise ValueError(…)`.",
+        passes=("divides",),
+    ),
+    Pitfall(
+        slug="head-width-not-whole",
+        title="The width of a head as a float",
+        symptom="4.0 in place of 4; `reshape` refuses it.",
+        reason="You divide with `/`, which gives a float even where nothing is left over.",
+        fix="Divide with `//`, once you know that it divides.",
+        passes=(),
+    ),
+    Pitfall(
+        slug="features-not-split",
+        title="Every head as wide as the model",
+        symptom="Each head has d_model features in place of d_model / num_heads.",
+        reason="You give every head all d_model features, but the heads share them: together they are d_model "
+        "wide.",
+        fix="Give each head d_k = d_model / num_heads features.",
+        passes=("one head",),
+    ),
+    Pitfall(
+        slug="split-without-transpose",
+        title="Cut into heads by a reshape alone",
+        symptom="Right shape; a head gets some tokens whole and of the others nothing.",
+        reason="You reshape to (batch, heads, n, d_k) at once, but a reshape keeps the order of the entries, and "
+        "there a token's features lie together.",
+        fix="Reshape to (batch, n, heads, d_k), then exchange the axes of tokens and heads.",
+        passes=("shape", "finite", "one head", "one token"),
+    ),
+    Pitfall(
+        slug="merge-without-transpose",
+        title="Put together by a reshape alone",
+        symptom="Right shape; a row holds several tokens of one head in place of all heads of one token.",
+        reason="You reshape (batch, heads, n, d_k) at once, but a reshape keeps the order of the entries, and "
+        "there "
+        "a head's tokens lie together.",
+        fix="Exchange the axes of heads and tokens first, then reshape to (batch, n, d_model).",
+        passes=("shape", "finite", "one head", "one token"),
+    ),
+    Pitfall(
+        slug="heads-fold-by-reshape",
+        title="Cut and put together by reshapes alone",
+        symptom="Cutting and putting together undo each other, so that everything fits; in between, tokens "
+        "are mixed.",
+        reason="You reshape on the way in and on the way out, which hides the mistake: in between, a head works on "
+        "pieces of different tokens.",
+        fix="Exchange the axes of tokens and heads after the first reshape and before the last.",
+        passes=("shape", "finite", "one head", "one token"),
+    ),
+    Pitfall(
+        slug="heads-interleaved",
+        title="Heads that take turns",
+        symptom="Right shape; head i has the columns i, i + heads, i + 2 * heads, … in place of a block.",
+        reason="You reshape the features to (d_k, heads), which deals the columns out like cards, but head i owns "
+        "the block from i*d_k to (i+1)*d_k.",
+        fix="Reshape the features to (heads, d_k), with the heads first.",
+        passes=("shape", "finite", "one head"),
+    ),
+    Pitfall(
+        slug="head-axis-not-moved",
+        title="The axis of the heads left behind the tokens",
+        symptom="Shape (batch, n, heads, d_k) in place of (batch, heads, n, d_k).",
+        reason="You cut the features and leave the axes as they are, so `@` would multiply heads with heads within "
+        "each token.",
+        fix="Exchange the axes of tokens and heads.",
+        passes=("finite",),
+    ),
+    Pitfall(
+        slug="heads-not-merged",
+        title="The axis of the heads left in place",
+        symptom="Four axes, (batch, n, heads, d_k), in place of three.",
+        reason="You move the axis of the heads and stop, but then the heads still lie apart.",
+        fix="Reshape to (batch, n, heads * d_k).",
+        passes=("finite",),
+    ),
+    Pitfall(
+        slug="batch-and-heads-swapped",
+        title="Heads first, batch second",
+        symptom="Right for one sequence with one head; else an error, or sequences mixed with heads.",
+        reason="You have the heads on the first axis where the batch belongs, or the other way round.",
+        fix="Keep the order (batch, heads, n, d_k) throughout.",
+        passes=("finite",),
+    ),
+    Pitfall(
+        slug="features-before-tokens",
+        title="Tokens and features exchanged",
+        symptom="Shape (batch, heads, d_k, n) in place of (batch, heads, n, d_k).",
+        reason="You move one axis too many, so each column is a token.",
+        fix="Exchange only the axes of tokens and heads: `transpose(0, 2, 1, 3)`.",
+        passes=("finite",),
+    ),
+    Pitfall(
+        slug="head-count-taken-as-width",
+        title="The number of heads taken for their width",
+        symptom="Shape (batch, d_k, n, heads): d_k heads of width num_heads.",
+        reason="You reshape the features to (d_k, num_heads), so there are d_k heads, each num_heads wide.",
+        fix="Reshape the features to (num_heads, d_k).",
+        passes=("finite",),
+    ),
+    Pitfall(
+        slug="tokens-split-in-place-of-features",
+        title="The tokens are shared out among the heads",
+        symptom="Each head gets a stretch of the text, with all features; an error if n does not divide.",
+        reason="You cut along the axis of the tokens, but every head reads every token; it is the features that "
+        "are shared out.",
+        fix="Cut along the last axis.",
+        passes=(),
+    ),
+    Pitfall(
+        slug="heads-on-token-axis",
+        title="Heads laid end to end along the tokens",
+        symptom="Shape (batch, heads * n, d_k): the text seems to have become longer.",
+        reason="You join the heads along the axis of the tokens, but each token gets the features of all heads.",
+        fix="Join the heads along the last axis.",
+        passes=("finite", "one head"),
+    ),
+    Pitfall(
+        slug="heads-averaged",
+        title="The mean over the heads",
+        symptom="What the heads found cannot be told apart any more.",
+        reason="You average over the heads, which throws away what each of them found by itself.",
+        fix="Lay the heads side by side, each in columns of its own; W_O then adds up what they contribute.",
+        passes=("finite", "one head"),
+    ),
+    Pitfall(
+        slug="heads-summed",
+        title="The heads added before W_O",
+        symptom="d_k columns in place of d_model, or one block of W_O for all heads.",
+        reason="You add the heads up while nothing yet tells them apart; only after its own block of W_O may "
+        "a head "
+        "be added to the others.",
+        fix="Lay the heads side by side, each in columns of its own.",
+        passes=("finite", "one head"),
+    ),
+    Pitfall(
+        slug="heads-max-pooled",
+        title="The largest entry over the heads",
+        symptom="Only the loudest head is heard, entry by entry.",
+        reason="You take the maximum over the heads, so what the others found is lost.",
+        fix="Lay the heads side by side, each in columns of its own.",
+        passes=("finite", "one head"),
+    ),
+    Pitfall(
+        slug="attention-between-heads",
+        title="Heads attend to heads",
+        symptom="No token ever sees another one; the output at a position depends on that position alone.",
+        reason="You attend over the axis of the heads, since it stands where `@` expects the tokens.",
+        fix="Exchange the axes first: (batch, heads, n, d_k), so that the tokens are on the last axis but one.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="weights-averaged-over-heads",
+        title="One average of all heads' weights",
+        symptom="All heads look at the same tokens.",
+        reason="You average the weights over the heads and use the average in each, which leaves one attention "
+        "pattern where there should be several.",
+        fix="Let each head use its own weights.",
+        passes=("shape", "finite", "one head", "one token"),
+    ),
+    Pitfall(
+        slug="num-heads-ignored",
+        title="One wide head",
+        symptom="The output does not change with num_heads.",
+        reason="You attend with all d_model features at once, so there is one set of weights for each query.",
+        fix="Cut queries, keys and values into heads before the attention, and put the heads together after it.",
+        passes=("shape", "finite", "one head", "one token"),
+    ),
+)

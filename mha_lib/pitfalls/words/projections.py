@@ -1,0 +1,208 @@
+"""Mistakes in the projections: from tokens to queries, keys and values, and from heads to the output.
+
+Not here, since no input tells it from `projection-transposed`: giving each head its own *columns* of W_O,
+transposed, in place of its rows. And projecting with rows of W_Q, W_K and W_V in place of columns is
+`weights-applied-transposed`.
+"""
+
+from mha_lib.pitfalls.words.pitfall import Pitfall
+
+PITFALLS = (
+    Pitfall(
+        slug="weights-applied-transposed",
+        title="`X @ W.T` in place of `X @ W`",
+        symptom="Right shapes, since the weights are square; wrong numbers everywhere.",
+        reason="You transpose the weights, as for a linear layer of PyTorch, which stores (d_out, d_in), but here "
+        "they are stored as (d_in, d_out).",
+        fix="Multiply with the weights as they are: `X @ W_Q`.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="projection-transposed",
+        title="W_O transposed",
+        symptom="Right shapes, since W_O is square; wrong numbers everywhere.",
+        reason="You multiply with the transpose of W_O, or give each head its columns where it owns rows, so the "
+        "features of the heads go to the wrong places.",
+        fix="Multiply the heads, side by side, with W_O as it is.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="value-used-as-key",
+        title="The values used as keys",
+        symptom="The output does not change with W_K.",
+        reason="You compare the queries with the values, but what a token offers is not what it can be found by; "
+        "that is why keys have weights of their own.",
+        fix="Make the keys with W_K.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="queries-and-keys-swapped",
+        title="W_Q and W_K exchanged",
+        symptom="The scores of query i and key j stand where those of query j and key i belong.",
+        reason="You make the queries with W_K and the keys with W_Q, so that each token is asked what it "
+        "should ask.",
+        fix="Make the queries with W_Q and the keys with W_K.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="keys-and-values-exchanged",
+        title="W_K and W_V exchanged",
+        symptom="What decides where a token looks is what it should bring, and the other way round.",
+        reason="You make the keys with W_V and the values with W_K, so that a token is found by what it should "
+        "bring, and brings what it should be found by.",
+        fix="Make the keys with W_K and the values with W_V.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="shared-projection",
+        title="One projection for queries, keys and values",
+        symptom="The scores are symmetric, and most tokens attend to themselves.",
+        reason="You use the same projection three times, so a token can only look for what it is itself.",
+        fix="Make queries, keys and values with W_Q, W_K and W_V, each with its own.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="no-projection",
+        title="The tokens themselves as queries, keys and values",
+        symptom="The output does not change with W_Q, W_K and W_V; each head sees one slice of the features.",
+        reason="You split the tokens and not their projections, so a head reads a fixed slice of the features and "
+        "has nothing to learn.",
+        fix="Project first, with all features, and split the result: `split_heads(X @ W_Q, num_heads)`.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="nonlinear-projection",
+        title="An activation in the projections",
+        symptom="No query, key or value is negative, so no score is.",
+        reason="You put an activation (here a ReLU) behind the projections, which are linear in the formula; "
+        "without negative entries no key can be turned down.",
+        fix="Leave the activation out: `X @ W_Q`.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="no-output-projection",
+        title="W_O is missing",
+        symptom="The output does not change with W_O; what head i found stands in columns of its own.",
+        reason="You return the heads side by side, but it is W_O that lets the output features draw on all heads.",
+        fix="Multiply the heads, side by side, with W_O.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="input-sliced-per-head",
+        title="Each head sees a slice of the input",
+        symptom="Right with one head; with several, most of each weight matrix has no effect.",
+        reason="You cut the features of X into one slice for each head, but every head reads all features; "
+        "only what "
+        "it makes of them is d_k wide.",
+        fix="Project all of X, with the head's own columns of the weights, or project once and split the result.",
+        passes=("shape", "finite", "one head"),
+    ),
+    Pitfall(
+        slug="same-columns-for-every-head",
+        title="Every head takes the same columns",
+        symptom="Right with one head; with several, all heads find the same.",
+        reason="You take the first d_k columns for every head, so you run one head several times.",
+        fix="Head i owns the columns from i*d_k to (i+1)*d_k.",
+        passes=("shape", "finite", "one head"),
+    ),
+    Pitfall(
+        slug="weights-reshaped-without-transpose",
+        title="Weights reshaped into heads",
+        symptom="Right with one head; with several, each head mixes up the entries of the weights.",
+        reason="You reshape (d_model, d_model) to (heads, d_model, d_k), which goes through the entries row by row "
+        "and tears the columns apart.",
+        fix="Reshape to (d_model, heads, d_k), which cuts the columns into blocks, and then move the axis of the "
+        "heads to the front.",
+        passes=("shape", "finite", "one head"),
+    ),
+    Pitfall(
+        slug="fused-qkv-misread",
+        title="The fused projection read in the wrong order",
+        symptom="Right with one head; with several, queries, keys and values of different heads are mixed.",
+        reason="You lay all queries, all keys and all values side by side and then read them as if each "
+        "head's three "
+        "lay together.",
+        fix="Cut the 3 * d_model columns into three parts first, and each part into heads: reshape to (batch, "
+        "n, 3, "
+        "heads, d_k).",
+        passes=("shape", "finite", "one head"),
+    ),
+    Pitfall(
+        slug="residual-added",
+        title="The tokens added to the output",
+        symptom="The output is off by exactly X.",
+        reason="You add the residual connection, which belongs to the block around the attention, not to the "
+        "attention.",
+        fix="Return the projected heads alone.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="weights-returned-too",
+        title="The weights returned as well",
+        symptom="A tuple where an array is expected.",
+        reason="You return a pair, but the contract asks for the output alone.",
+        fix="Return the output only.",
+        passes=(),
+    ),
+    Pitfall(
+        slug="memory-ignored",
+        title="Self-attention in place of cross-attention",
+        symptom="The output does not change with the memory.",
+        reason="You make keys and values from X, so the tokens attend to one another and never to the memory.",
+        fix="Make keys and values from the memory: `memory @ W_K` and `memory @ W_V`.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="cross-roles-swapped",
+        title="The memory asks",
+        symptom="One output for each token of the memory, m of them in place of n.",
+        reason="You make queries from the memory and keys and values from X, but it is X that asks and that "
+        "gets an "
+        "output for each token.",
+        fix="Queries come from X, keys and values from the memory.",
+        passes=("shape at n = m", "finite"),
+    ),
+    Pitfall(
+        slug="all-from-memory",
+        title="The memory attends to itself",
+        symptom="The output does not change with X and has one row for each token of the memory.",
+        reason="You make the queries from the memory as well, so nothing of X is used.",
+        fix="Make the queries from X: `X @ W_Q`.",
+        passes=("shape at n = m", "finite"),
+    ),
+    Pitfall(
+        slug="values-from-input",
+        title="Keys from the memory, values from X",
+        symptom="An error when n ≠ m; when n = m, the tokens read one another at places found in the memory.",
+        reason="You look at the keys of the memory and then read the values of X, but a key and its value "
+        "belong to "
+        "the same token.",
+        fix="Make both keys and values from the memory.",
+        passes=("shape at n = m",),
+    ),
+    Pitfall(
+        slug="memory-appended-to-input",
+        title="Attention to X and the memory together",
+        symptom="The tokens of X take weight away from the memory.",
+        reason="You attend to X and the memory laid end to end, but in cross-attention only the memory is "
+        "looked at.",
+        fix="Make keys and values from the memory alone.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="first-memory-for-all-sequences",
+        title="The first sequence's memory for all",
+        symptom="The first sequence is right; the others look at its memory.",
+        reason="You take entry 0 of the memory, but each sequence of the batch has a memory of its own.",
+        fix="Keep the axis of the batch: `memory @ W_K` projects all sequences at once.",
+        passes=("shape", "shape at n = m", "finite"),
+    ),
+    Pitfall(
+        slug="memory-length-assumed",
+        title="The memory taken to be as long as X",
+        symptom="Right when n = m; otherwise an error about reshaping.",
+        reason="You reshape keys and values with the length of X, but the memory has a length of its own.",
+        fix="Read the number of keys from the memory: `memory.shape[1]`.",
+        passes=("shape at n = m", "n = m"),
+    ),
+)

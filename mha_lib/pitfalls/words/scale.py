@@ -1,0 +1,88 @@
+"""Mistakes in the scaling of the scores.
+
+Not here, since no input tells them from `scale-by-dk`: dividing both Q and K by √d_k, or dividing the scores
+by √d_k twice.
+"""
+
+from mha_lib.pitfalls.words.pitfall import Pitfall
+
+PITFALLS = (
+    Pitfall(
+        slug="no-scale",
+        title="No division by √d_k",
+        symptom="Weights close to 0 and 1, the more so the larger d_k is, and small gradients.",
+        reason="The spread of a dot product grows with √d_k, and without the division your softmax puts nearly "
+        "all weight on one key.",
+        fix="Divide the scores by √d_k before the softmax.",
+        passes=("shape", "finite", "rows sum to 1", "masked weights are 0"),
+    ),
+    Pitfall(
+        slug="scale-by-dk",
+        title="Divided by d_k in place of √d_k",
+        symptom="Weights close to uniform, the more so the larger d_k is.",
+        reason="The spread of a dot product grows with √d_k, so dividing by d_k makes the scores too small.",
+        fix="Divide by the square root of d_k.",
+        passes=("shape", "finite", "rows sum to 1", "masked weights are 0"),
+    ),
+    Pitfall(
+        slug="scale-by-d-model",
+        title="Divided by √d_model in place of √d_k",
+        symptom="Right with one head; with several, weights too close to uniform, by a factor √heads in the "
+        "scores.",
+        reason="You divide by the root of the layer's width, but a score is a dot product of d_k numbers, so its "
+        "spread comes from d_k and you make it too small.",
+        fix="Divide by √d_k, the width of one head.",
+        passes=("shape", "finite", "one head"),
+    ),
+    Pitfall(
+        slug="scale-multiplied",
+        title="Multiplied by √d_k",
+        symptom="Weights of almost exactly 0 and 1.",
+        reason="You multiply where the formula divides, so the scores are d_k times too large.",
+        fix="Divide the scores by √d_k.",
+        passes=("shape", "finite", "rows sum to 1", "masked weights are 0"),
+    ),
+    Pitfall(
+        slug="scale-by-value-dim",
+        title="Divided by √d_v",
+        symptom="Right when values are as wide as keys, wrong otherwise.",
+        reason="The spread of the scores comes from the width of queries and keys; how wide the values are has no "
+        "part in it.",
+        fix="Take the width from the queries: `d_k = Q.shape[-1]`.",
+        passes=("shape", "finite", "rows sum to 1", "masked weights are 0", "d_k = d_v"),
+    ),
+    Pitfall(
+        slug="scale-by-sequence-length",
+        title="Divided by √m",
+        symptom="The weights change with the number of keys; short and long sequences behave differently.",
+        reason="You divide by the root of the number of keys, while the spread of the scores comes from the width "
+        "of a key.",
+        fix="Take the last axis: `d_k = Q.shape[-1]`.",
+        passes=("shape", "finite", "rows sum to 1", "masked weights are 0"),
+    ),
+    Pitfall(
+        slug="scale-by-axis-one",
+        title="d_k read from axis 1",
+        symptom="Right for matrices; wrong as soon as there is a batch.",
+        reason="Axis 1 holds the width of a query only in a matrix; with a batch it holds queries or heads.",
+        fix="Count from the end: `d_k = Q.shape[-1]`.",
+        passes=("shape", "finite", "rows sum to 1", "masked weights are 0", "no batch"),
+    ),
+    Pitfall(
+        slug="scale-after-softmax",
+        title="The weights are divided by √d_k",
+        symptom="The weights of each query sum to 1 / √d_k.",
+        reason="You scale after the softmax, so the weights shrink and stay as sharp as without scaling.",
+        fix="Divide the scores, before the softmax.",
+        passes=("shape", "finite", "masked weights are 0"),
+    ),
+    Pitfall(
+        slug="cosine-scores",
+        title="Cosine in place of the dot product",
+        symptom="Weights close to uniform: the scores never leave the range from −1 to 1.",
+        reason="You divide each query and key by its length, but a long key is meant to count for more, and scores "
+        "within ±1 cannot single out a key.",
+        fix="Take the plain dot product and divide it by √d_k.",
+        passes=("shape", "finite", "rows sum to 1", "masked weights are 0"),
+    ),
+)

@@ -1,0 +1,171 @@
+"""Mistakes in turning logits into weights.
+
+Not here, since no allowed input shows it: a small number added to the denominator (1e-9, say). After the
+largest logit was subtracted the denominator is at least 1. (After a mask it may be tiny: see `mask`.)
+"""
+
+from mha_lib.pitfalls.words.pitfall import Pitfall
+
+PITFALLS = (
+    Pitfall(
+        slug="no-max-subtraction",
+        title="Exponentials of raw logits",
+        symptom="NaN as soon as a logit passes 709, or when all logits of a row lie below −745.",
+        reason="You take the exponential of the logits as they are, and exp(710) is already infinite in float64.",
+        fix="Subtract the largest logit of the row first; the quotient stays the same.",
+        passes=("shape", "rows sum to 1", "small logits"),
+    ),
+    Pitfall(
+        slug="min-subtraction",
+        title="The smallest logit is subtracted",
+        symptom="NaN in rows that hold one logit some 710 above another one.",
+        reason="You subtract the smallest logit of a row, so the largest one may still be far above 709, where its "
+        "exponential is infinite.",
+        fix="Subtract the largest logit of each row: then no exponential exceeds 1.",
+        passes=("shape", "rows sum to 1", "small logits"),
+    ),
+    Pitfall(
+        slug="mean-subtraction",
+        title="The mean of the logits is subtracted",
+        symptom="NaN in rows that hold one logit some 710 above the mean.",
+        reason="You subtract the mean of a row, so its largest logit may still be far above 709, where its "
+        "exponential is infinite.",
+        fix="Subtract the largest logit of each row: then no exponential exceeds 1.",
+        passes=("shape", "rows sum to 1", "small logits"),
+    ),
+    Pitfall(
+        slug="global-max-subtraction",
+        title="One maximum for all rows",
+        symptom="NaN in the rows whose logits lie far below those of another row.",
+        reason="You subtract the largest logit of the whole array, so a row that lies 1e4 lower becomes all zeros "
+        "and then 0 / 0.",
+        fix="Take the maximum along the axis that is normalised, with keepdims=True.",
+        passes=("shape", "rows sum to 1", "small logits", "one row"),
+    ),
+    Pitfall(
+        slug="max-over-other-axis",
+        title="Maximum along one axis, sum along another",
+        symptom="The weights sum to 1, yet are wrong, unless there is a single row.",
+        reason="You subtract different numbers within one row, and only the same number for the whole row cancels "
+        "in the quotient.",
+        fix="Use the same axis for the maximum and for the sum.",
+        passes=("shape", "rows sum to 1", "one row"),
+    ),
+    Pitfall(
+        slug="logits-clipped",
+        title="Logits clipped against overflow",
+        symptom="Large logits that differ get equal weights.",
+        reason="You clip the logits to avoid an overflow, so that 1000 and 2000 become the same logit.",
+        fix="Do not clip: subtract the largest logit of the row, which avoids the overflow and changes nothing.",
+        passes=("shape", "finite", "rows sum to 1", "small logits", "one row"),
+    ),
+    Pitfall(
+        slug="nan-replaced-by-zero",
+        title="NaN painted over with zeros",
+        symptom="With large logits the weights do not sum to 1; some rows are all zeros.",
+        reason="You turn the NaN of an overflow into 0, which hides the error and throws the largest logits away.",
+        fix="Remove the cause: subtract the largest logit of the row before the exponential.",
+        passes=("shape", "finite", "rows sum to 1", "small logits", "one row"),
+    ),
+    Pitfall(
+        slug="softmax-whole-matrix",
+        title="Softmax over the whole matrix",
+        symptom="All weights together sum to 1, so the output shrinks as the number of queries grows.",
+        reason="You divide by the sum over all rows, but each query has its own weights, which sum to 1 on their "
+        "own.",
+        fix="Sum along the axis of the keys only, with keepdims=True.",
+        passes=("shape", "finite", "one row", "masked weights are 0"),
+    ),
+    Pitfall(
+        slug="softmax-fixed-axis",
+        title="The axis is ignored",
+        symptom="Right for the default axis, wrong for every other.",
+        reason="You wrote the last axis into the code, so the argument `axis` has no effect.",
+        fix="Pass `axis` on to the maximum and to the sum.",
+        passes=("shape", "finite", "rows sum to 1", "last axis", "one row"),
+    ),
+    Pitfall(
+        slug="softmax-first-axis",
+        title="Always the first axis",
+        symptom="The columns sum to 1, the rows do not.",
+        reason="You normalise along axis 0, which is the axis of the weights only when the array has no other.",
+        fix="Pass `axis` on to the maximum and to the sum.",
+        passes=("shape", "finite", "one row"),
+    ),
+    Pitfall(
+        slug="softmax-over-queries",
+        title="Softmax along the queries",
+        symptom="The weights of each key sum to 1; those of each query do not.",
+        reason="You normalise along the queries, so the queries compete for each key; it is the keys that must "
+        "compete for each query.",
+        fix="Apply softmax along the last axis of the scores (..., n, m).",
+        passes=("shape",),
+    ),
+    Pitfall(
+        slug="softmax-over-heads",
+        title="Softmax along axis 1",
+        symptom="Right for matrices; with (batch, heads, n, m) the weights of the heads sum to 1 at each place.",
+        reason="You normalise along axis 1, which holds the keys of a matrix but the heads of a batch of heads.",
+        fix="Count the axis from the end: axis=-1 is the axis of the keys, however many dimensions lead.",
+        passes=("shape", "no batch"),
+    ),
+    Pitfall(
+        slug="keepdims-forgotten",
+        title="Row sums that line up with columns",
+        symptom="An error about shapes, or, for a square matrix, weights that do not sum to 1.",
+        reason="Without keepdims the sums have shape (n,), and NumPy lines them up with the last axis instead of "
+        "with the rows.",
+        fix="Sum with keepdims=True, so that the sums have shape (..., n, 1).",
+        passes=("one row",),
+    ),
+    Pitfall(
+        slug="normalised-without-exponential",
+        title="Divided by the sum, without the exponential",
+        symptom="The weights sum to 1, but some are negative or larger than 1.",
+        reason="You divide the logits by their sum, and logits of both signs do not make weights between 0 and 1.",
+        fix="Take the exponential first, so that every number is positive.",
+        passes=("shape", "finite", "rows sum to 1", "masked weights are 0"),
+    ),
+    Pitfall(
+        slug="softmax-not-normalised",
+        title="Exponentials without the sum",
+        symptom="The largest weight of every row is exactly 1, and the rows sum to more.",
+        reason="You stop after the exponential, so the weights do not sum to 1 and the output is no average of the "
+        "values.",
+        fix="Divide the exponentials by their sum along the axis of the keys.",
+        passes=("shape", "finite", "masked weights are 0"),
+    ),
+    Pitfall(
+        slug="sigmoid-instead-of-softmax",
+        title="Sigmoid in place of softmax",
+        symptom="Each weight lies between 0 and 1, but the rows do not sum to 1.",
+        reason="You judge each logit on its own, while softmax compares the logits of a row with one another.",
+        fix="Divide the exponential of each logit by the sum of the exponentials of its row.",
+        passes=("shape", "finite", "masked weights are 0"),
+    ),
+    Pitfall(
+        slug="log-weights-returned",
+        title="Logarithms of the weights",
+        symptom="All results are negative or 0.",
+        reason="You return the logarithms of the weights, which is what a loss function wants, not attention.",
+        fix="Return the exponentials divided by their sum.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="softmax-twice",
+        title="Softmax applied twice",
+        symptom="The weights sum to 1, but are nearly uniform, and masked keys get weight again.",
+        reason="You apply softmax to weights that lie between 0 and 1, so the second softmax makes them nearly "
+        "equal and gives exp(0) to the masked ones.",
+        fix="Apply softmax once, to the scores.",
+        passes=("shape", "finite", "rows sum to 1"),
+    ),
+    Pitfall(
+        slug="input-changed-in-place",
+        title="The caller's array is overwritten",
+        symptom="The result is right, but a second call with the same arrays gives something else.",
+        reason="You write into an array that belongs to the caller, who may still need it.",
+        fix="Write `x = x - …` in place of `x -= …`: it makes a new array.",
+        passes=("shape", "finite", "rows sum to 1", "right values"),
+    ),
+)
