@@ -7,6 +7,7 @@
 `low_rank`         which attention weights a narrow head can form
 `block_stack`      what depth can do that more heads cannot, and what a deep stack starts from
 `induction`        repeated sequences, one layer against two
+`position`         ways to tell a layer where its tokens stand, on a task of order alone
 `uptraining`       key and value heads of a trained layer pooled, then trained on
 `tracing`          which operations PyTorch runs, and the memory that they take
 =================  =========================================================================================

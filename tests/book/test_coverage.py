@@ -47,6 +47,10 @@ TOPICS = {
         "follow-up-more-heads follow-up-pruning follow-up-grouped follow-up-gpu"
     ),
     "A26 why scores are divided by the root of the width": "one-head-scale",
+    "A27 attention without positions is blind to order": "position-blind position-absolute",
+    "A28 rotary positions in each head": "position-rotary position-pairs",
+    "A29 a slope for each head": "position-alibi fig-alibi",
+    "A30 windows and sinks": "position-windows",
     "B1 a head sees a slice of the embedding": "several-heads-all-features misconception-slices",
     "B2 narrow heads must specialise": "differ-equal misconception-forced",
     "B3 several heads have more parameters": "several-heads-parameters misconception-parameters",
@@ -79,7 +83,7 @@ def anchors(book):
 
 def test_no_topic_is_forgotten():
     numbers = [topic.split()[0] for topic in TOPICS]
-    last = {"A": 26, "B": 12, "C": 6}
+    last = {"A": 30, "B": 12, "C": 6}
     assert numbers == [f"{kind}{number}" for kind in last for number in range(1, last[kind] + 1)]
 
 

@@ -8,7 +8,7 @@ from mha_lib.pitfalls.words import (
     counting,
     heads,
     mask,
-    modern,
+    modern_heads,
     modules,
     positions,
     projections,
@@ -37,7 +37,7 @@ FAMILIES: Mapping[str, tuple[Pitfall, ...]] = {
     "pruning": pruning.PITFALLS,
     "reading-heads": reading_heads.PITFALLS,
     "positions": positions.PITFALLS,
-    "modern": modern.PITFALLS,
+    "modern-heads": modern_heads.PITFALLS,
 }
 
 # All pitfalls by slug, in the same order.
