@@ -8,6 +8,7 @@
 `block_stack`      what depth can do that more heads cannot, and what a deep stack starts from
 `induction`        repeated sequences, one layer against two
 `position`         ways to tell a layer where its tokens stand, on a task of order alone
+`modern`           heads since 2023: recall, heads with nothing to say, circuits
 `uptraining`       key and value heads of a trained layer pooled, then trained on
 `tracing`          which operations PyTorch runs, and the memory that they take
 =================  =========================================================================================

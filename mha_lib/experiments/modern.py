@@ -63,6 +63,8 @@ class Recall:
     layer: RecallLayer
     accuracy: float  # share of right values
     largest: list[float]  # the largest score at each tenth of the training
+    spread: float  # standard deviation of q · k before training, for keys that are not the query's own
+    growth: float  # by how much training raised the mean q · k of a query and its own key
 
 
 def drawn_pairs(batch: int, pairs: int) -> tuple[Tensor, Tensor]:
@@ -77,6 +79,7 @@ def train_recall(
     largest = []
     with reproducible(seed):
         layer = RecallLayer(kind, d_k)
+        start, spread = products(layer)
         optimizer = torch.optim.Adam(layer.parameters(), lr=lr)
         for step in range(steps):
             keys, values = drawn_pairs(64, pairs)
@@ -90,7 +93,7 @@ def train_recall(
         with torch.no_grad():
             keys, values = drawn_pairs(500, pairs)
             right = layer(keys, values)[0].argmax(-1) == values
-    return Recall(layer, right.float().mean().item(), largest)
+    return Recall(layer, right.float().mean().item(), largest, spread, products(layer)[0] - start)
 
 
 @torch.no_grad()

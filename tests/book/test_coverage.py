@@ -51,6 +51,15 @@ TOPICS = {
     "A28 rotary positions in each head": "position-rotary position-pairs",
     "A29 a slope for each head": "position-alibi fig-alibi",
     "A30 windows and sinks": "position-windows",
+    "A31 latent attention": "modern-latent modern-absorbed",
+    "A32 scores that stay small": "modern-qk-norm",
+    "A33 gates, sinks, a softmax off by one": "modern-sinks",
+    "A34 differential attention": "modern-differential",
+    "A35 what linear attention gives up": "modern-linear",
+    "A36 tiles and pages": "modern-hardware",
+    "A37 dividing by the width; RMSNorm and SwiGLU": "modern-mup modern-around",
+    "A38 circuits and retrieval heads": "modern-circuits",
+    "A39 published models up to today": "modern-models",
     "B1 a head sees a slice of the embedding": "several-heads-all-features misconception-slices",
     "B2 narrow heads must specialise": "differ-equal misconception-forced",
     "B3 several heads have more parameters": "several-heads-parameters misconception-parameters",
@@ -83,7 +92,7 @@ def anchors(book):
 
 def test_no_topic_is_forgotten():
     numbers = [topic.split()[0] for topic in TOPICS]
-    last = {"A": 30, "B": 12, "C": 6}
+    last = {"A": 39, "B": 12, "C": 6}
     assert numbers == [f"{kind}{number}" for kind in last for number in range(1, last[kind] + 1)]
 
 
