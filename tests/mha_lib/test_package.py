@@ -16,6 +16,7 @@ NEEDS_TORCH = {
     or "torch" in name
     or "transformer" in name
     or "modern_heads" in name
+    or "language_model" in name
     or name
     in (
         "mha_lib.fused",
