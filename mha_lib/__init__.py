@@ -15,6 +15,9 @@ At the top of the package stands every piece that the course builds, under the n
 `mha_lib.kv_cache`         causal attention that remembers keys and values, and the bytes that this takes
 `mha_lib.pruning`          heads taken out of a layer, and attention of the width that is left
 `mha_lib.real_heads`       the attention of a trained model, and what its heads do
+`mha_lib.positions`        rotary positions, and the mask of a sliding window (needs torch)
+`mha_lib.modern_heads`     latent attention, plain and absorbed, and normalised queries and keys (needs torch)
+`mha_lib.language_model`   a model that writes text, its loss, and sampling with a cache (needs torch)
 `mha_lib.fused`            attention written to be fast, equal to the readable layers (needs torch)
 =========================  ===============================================================================
 

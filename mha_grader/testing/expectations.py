@@ -116,12 +116,16 @@ def number_of(result: Any, what: str) -> int | float:
     Raises:
         Mismatch: if it is no number, a boolean, infinite or NaN.
     """
-    number = as_array(result)
-    if isinstance(number, np.ndarray) and number.shape == ():
-        number = number.item()
+    number = _scalar(result)
     expect(type(number) in (int, float), f"{what} should be a number, without quotation marks or brackets")
     expect(type(number) is int or math.isfinite(number), f"{what} should be finite, but it is {number}")
     return number  # type: ignore[no-any-return]
+
+
+def _scalar(value: Any) -> Any:
+    """An array or tensor without axes as the number in it, everything else as it is."""
+    array = as_array(value)
+    return array.item() if isinstance(array, np.ndarray) and array.shape == () else value
 
 
 def expect_number(result: Any, expected: float, what: str) -> None:

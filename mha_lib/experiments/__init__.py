@@ -11,6 +11,8 @@
 `composition`      two look-ups, the second with the answer of the first: one layer against two
 `curves`           runs too long for a chapter: seeds, budgets and sizes, stored in `curves.json`
 `induction`        repeated sequences, one layer against two
+`position`         ways to tell a layer where its tokens stand, on a task of order alone
+`modern`           heads since 2023: recall, heads with nothing to say, circuits
 `uptraining`       key and value heads of a trained layer pooled, then trained on
 `tracing`          which operations PyTorch runs, and the memory that they take
 =================  =========================================================================================

@@ -18,6 +18,7 @@ IN_TEACHING_ORDER = (
     "real_heads",
     "batched_torch",
     "transformer_block",
+    "modern_heads",
 )
 
 

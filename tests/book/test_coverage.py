@@ -47,6 +47,19 @@ TOPICS = {
         "follow-up-more-heads follow-up-pruning follow-up-grouped follow-up-gpu"
     ),
     "A26 why scores are divided by the root of the width": "one-head-scale",
+    "A27 attention without positions is blind to order": "position-blind position-absolute",
+    "A28 rotary positions in each head": "position-rotary position-pairs",
+    "A29 a slope for each head": "position-alibi fig-alibi",
+    "A30 windows and sinks": "position-windows",
+    "A31 latent attention": "modern-latent modern-absorbed",
+    "A32 scores that stay small": "modern-qk-norm",
+    "A33 gates, sinks, a softmax off by one": "modern-sinks",
+    "A34 differential attention": "modern-differential",
+    "A35 what linear attention gives up": "modern-linear",
+    "A36 tiles and pages": "modern-hardware",
+    "A37 dividing by the width; RMSNorm and SwiGLU": "modern-mup modern-around",
+    "A38 circuits and retrieval heads": "modern-circuits",
+    "A39 published models up to today": "modern-models",
     "A41 relations: related words, far ones, cause and effect; the links of example sentences": (
         "real-heads-where real-heads-related real-heads-published"
     ),
@@ -85,7 +98,7 @@ def anchors(book):
 
 def test_no_topic_is_forgotten():
     numbers = [topic.split()[0] for topic in TOPICS]
-    expected = {"A": (*range(1, 27), 41, 42), "B": range(1, 13), "C": range(1, 7)}
+    expected = {"A": (*range(1, 40), 41, 42), "B": range(1, 13), "C": range(1, 7)}
     assert numbers == [f"{kind}{number}" for kind, those in expected.items() for number in those]
 
 

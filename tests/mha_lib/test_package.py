@@ -15,7 +15,15 @@ NEEDS_TORCH = {
     if name.startswith("mha_lib.experiments")
     or "torch" in name
     or "transformer" in name
-    or name in ("mha_lib.fused", "mha_lib.minilm.encoder", "mha_lib.minilm.prune_curve")
+    or "modern_heads" in name
+    or "language_model" in name
+    or name
+    in (
+        "mha_lib.fused",
+        "mha_lib.positions",
+        "mha_lib.minilm.encoder",
+        "mha_lib.minilm.prune_curve",
+    )
 }
 FOR_THE_BOOK = {"mha_lib.figures.plotting"}  # needs matplotlib
 STYLES = {name for name in MODULES if name.startswith("mha_lib.styles.")}  # use what students may use

@@ -27,6 +27,17 @@ WRONG = {
         "reach_with_heads": [12, 6, 3],
         "parameters": [3145728, 4 * 512**2, 3150336, 1j],  # without biases and norms; without the norms
     },
+    "modern_heads": {
+        "without_positions": ["a", "c", ""],
+        "shifted": ["b", "c", 1],
+        "wrong_pairs": ["a", "c", None],
+        "window_reach": [40, 36, 8, 7, "35", float("nan")],
+        "numbers_kept": [2048, 64, 4096 * 32, True],
+        "numbers_kept_latent": [512, 4096, 10**400],
+        "absorbed_scale": [16, 64, 45.25, 0.125],
+        "largest_score": [1, 8, 144, [12]],
+        "off_by_one": [1, 3, 0.25],
+    },
     "real_heads": {
         "previous_layer": [1, None, "0", float("nan")],
         "previous_head": [3, 1],
@@ -54,6 +65,7 @@ ROUNDED = {
         "parameters": np.int64(3152384),
         "mixing": "A",
     },
+    "modern_heads": {"window_reach": 35.0, "off_by_one": np.float32(0.75), "shifted": "A "},
     "real_heads": {"next_score": 0.59, "next_head": np.int64(8), "too_wide": " B "},
 }
 QUESTIONS = [(name, question) for name, questions in WRONG.items() for question in questions]

@@ -12,7 +12,7 @@ MASKS = MASK | {"one mask for all", "all together with a mask", "scores far belo
 # ... batched_torch,
 EMPTY = {"nothing to attend to", "gradient with nothing to attend to"}
 BATCHED = {"several heads", "scores", "gradient"}
-# ... efficient_heads, and transformer_block.
+# ... efficient_heads, transformer_block,
 GROUPS = {"groups", "scale in groups", "groups in a batch"}
 LATER_CHUNKS = {"token by token", "chunks", "reset", "two objects", "batch with a past"}
 BLOCK_MASKS = {"mask", "mask in pre norm", "another mask at each call"}
@@ -24,6 +24,8 @@ POST_NORM = {
     "registered",
     "order of tokens does not matter",
 }
+# ... and modern_heads.
+LATENT_SCALE = {"scale", "all together", "widths", "gradient"}
 COSTS = {
     "single_head": [
         ("softmax", "no-max-subtraction", {"large logits", "rows far apart", "logits far apart in a row"}),
@@ -212,6 +214,33 @@ COSTS = {
         ("TransformerBlock", "input-changed-in-place", {"input unchanged"}),
         ("TransformerBlock", "dropout-by-default", {"no dropout"}),
         ("TransformerBlock", "heads-in-a-list", {"registered"}),
+    ],
+    "modern_heads": [
+        ("rotary", "rotary-exponent-halved", {"speeds", "other bases"}),
+        ("rotary", "rotary-one-frequency", {"speeds", "other bases"}),
+        ("rotary", "rotary-pairs-interleaved", {"pairs", "speeds", "other bases"}),
+        ("rotary", "rotary-positions-ignored", {"any positions", "positions of each sequence"}),
+        ("rotary", "rotary-offset-lost", {"any positions", "positions of each sequence"}),
+        ("rotary", "rotary-first-positions-for-all", {"positions of each sequence"}),
+        ("rotary", "rotary-width-unchecked", {"odd width"}),
+        ("rotary", "rotary-in-float64", {"dtype"}),
+        ("sliding_window_mask", "causal-top-left", {"more keys than queries", "wide window"}),
+        ("sliding_window_mask", "mask-not-boolean", {"boolean"}),
+        ("sliding_window_mask", "window-unchecked", {"window of nothing"}),
+        ("latent_attention", "no-scale", LATENT_SCALE),
+        ("latent_attention", "latent-scale-by-latent-width", LATENT_SCALE),
+        ("latent_attention", "latent-width-from-d-model", {"widths"}),
+        ("latent_attention", "mask-inverted", MASK),
+        ("latent_attention", "gradient-cut-off", {"gradient"}),
+        ("latent_attention_absorbed", "latent-scale-by-latent-width", LATENT_SCALE),
+        ("latent_attention_absorbed", "latent-values-formed", {"no value is formed"}),
+        ("latent_attention_absorbed", "mask-no-effect", MASK),
+        ("qk_norm_attention", "qk-norm-still-scaled", {"cosines", "gradient"}),
+        ("qk_norm_attention", "qk-norm-root-mean-square", {"cosines", "gradient"}),
+        ("qk_norm_attention", "qk-norm-first-g-for-all", {"g of each head", "gradient"}),
+        ("qk_norm_attention", "qk-norm-without-epsilon", {"vectors of zeros"}),
+        ("qk_norm_attention", "qk-norm-lengths-detached", {"gradient"}),
+        ("qk_norm_attention", "first-mask-for-all-sequences", {"mask for each sequence"}),
     ],
     "real_heads": [
         ("bert_attention", "stored-weights-not-transposed", {"weights stored as out in"}),

@@ -47,7 +47,11 @@ TORCH_JUNK = [  # and where a tensor is
     (None, torch.ones(2)),
     torch.ones(2, 5, 6).numpy(),
 ]
-TENSORS = ("batched_torch", "transformer_block")  # the assignments in which tensors are asked for
+TENSORS = (
+    "batched_torch",
+    "transformer_block",
+    "modern_heads",
+)  # the assignments in which tensors are asked for
 
 
 def kind(name, item):
@@ -95,7 +99,11 @@ def test_a_function_of_junk_in_the_place_of_tensors_earns_nothing(judge_item, na
 
 @pytest.mark.parametrize(
     ("name", "item"),
-    [*FUNCTIONS, ("batched_torch", "from_builtin")],
+    [
+        *FUNCTIONS,
+        ("batched_torch", "from_builtin"),
+        *((n, i) for n, i in items("function", True) if n == "modern_heads"),
+    ],
 )
 @pytest.mark.parametrize("place", [0, -1])
 def test_a_function_that_gives_an_argument_back_earns_nothing(judge_item, name, item, place):

@@ -8,7 +8,9 @@ from mha_lib.pitfalls.words import (
     counting,
     heads,
     mask,
+    modern_heads,
     modules,
+    positions,
     projections,
     pruning,
     reading_heads,
@@ -34,6 +36,8 @@ FAMILIES: Mapping[str, tuple[Pitfall, ...]] = {
     "sharing": sharing.PITFALLS,
     "pruning": pruning.PITFALLS,
     "reading-heads": reading_heads.PITFALLS,
+    "positions": positions.PITFALLS,
+    "modern-heads": modern_heads.PITFALLS,
 }
 
 # All pitfalls by slug, in the same order.

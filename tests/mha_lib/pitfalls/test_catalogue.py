@@ -22,10 +22,11 @@ from mha_lib.pitfalls.catalogue import (
     wrong_lines,
 )
 from mha_lib.pitfalls.examples import Item, batched_torch, items
+from mha_lib.pitfalls.examples.modern_heads import nothing_to_see, odd_width
 from mha_lib.pitfalls.examples.multi_head import does_not_divide, no_features
 from mha_lib.pitfalls.weak_checks import WEAK_CHECKS
 
-RAISING = {does_not_divide, no_features}  # there the right code raises an error
+RAISING = {does_not_divide, no_features, odd_width, nothing_to_see}  # there the right code raises an error
 ITEMS = items()
 VARIANTS = [(place, slug) for place in ITEMS for slug in variants(*place.split("."))]
 EXAMPLES = [(place, example) for place, item in ITEMS.items() for example in item.examples]

@@ -1,0 +1,110 @@
+"""Mistakes in `latent_attention_absorbed`."""
+
+from torch import Tensor
+
+from mha_lib.pitfalls.code import mistake
+from mha_lib.pitfalls.code.modern_heads import latent_attention as plain
+from mha_lib.pitfalls.code.modern_heads.latent_attention import block_of_each_head, merge, over_latents, split
+from mha_lib.torch_attention import attention
+
+T = Tensor
+Mask = Tensor | None
+
+
+@mistake("latent-keys-formed", "modern_heads.latent_attention_absorbed")
+def absorbed_keys_formed(
+    x: T, W_Q: T, W_DKV: T, W_UK: T, W_UV: T, W_O: T, num_heads: int, mask: Mask = None
+) -> Tensor:
+    """Wrong: the plain form, which makes keys and values for every token."""
+    c = x @ W_DKV  # (batch, n, d_c)
+    Q, K = split(x @ W_Q, num_heads), split(c @ W_UK, num_heads)
+    V = split(c @ W_UV, num_heads)  # (batch, heads, n, d_v)
+    return merge(attention(Q, K, V, mask)[0]) @ W_O
+
+
+@mistake("latent-values-formed", "modern_heads.latent_attention_absorbed")
+def absorbed_values_formed(
+    x: T, W_Q: T, W_DKV: T, W_UK: T, W_UV: T, W_O: T, num_heads: int, mask: Mask = None
+) -> Tensor:
+    """Wrong: the keys are absorbed, but the values are made for every token."""
+    c = (x @ W_DKV).unsqueeze(1)  # (batch, 1, n, d_c)
+    Q = split(x @ W_Q, num_heads)  # (batch, heads, n, d_k)
+    Q = Q / Q.shape[-1] ** 0.5 @ block_of_each_head(W_UK, num_heads).mT  # (batch, heads, n, d_c)
+    V = c @ block_of_each_head(W_UV, num_heads)  # (batch, heads, n, d_v)
+    latents = c.expand(-1, num_heads, -1, -1)
+    return merge(attention(Q * c.shape[-1] ** 0.5, latents, V, mask)[0]) @ W_O
+
+
+@mistake("latent-scale-by-latent-width", "modern_heads.latent_attention_absorbed")
+def absorbed_scale_by_latent_width(
+    x: T, W_Q: T, W_DKV: T, W_UK: T, W_UV: T, W_O: T, num_heads: int, mask: Mask = None
+) -> Tensor:
+    """Wrong: attention divides by the root of d_c, the width of what the queries meet."""
+    c = (x @ W_DKV).unsqueeze(1).expand(-1, num_heads, -1, -1)  # (batch, heads, n, d_c)
+    Q = split(x @ W_Q, num_heads) @ block_of_each_head(W_UK, num_heads).mT  # (batch, heads, n, d_c)
+    return merge(attention(Q, c, c, mask)[0] @ block_of_each_head(W_UV, num_heads)) @ W_O
+
+
+@mistake("no-scale", "modern_heads.latent_attention_absorbed")
+def absorbed_no_scale(
+    x: T, W_Q: T, W_DKV: T, W_UK: T, W_UV: T, W_O: T, num_heads: int, mask: Mask = None
+) -> Tensor:
+    """Wrong: the scores are not divided."""
+    c = (x @ W_DKV).unsqueeze(1)  # (batch, 1, n, d_c)
+    Q = split(x @ W_Q, num_heads) @ block_of_each_head(W_UK, num_heads).mT  # (batch, heads, n, d_c)
+    return merge(over_latents(Q, c, mask) @ block_of_each_head(W_UV, num_heads)) @ W_O
+
+
+@mistake("weights-reshaped-without-transpose", "modern_heads.latent_attention_absorbed")
+def absorbed_weights_reshaped(
+    x: T, W_Q: T, W_DKV: T, W_UK: T, W_UV: T, W_O: T, num_heads: int, mask: Mask = None
+) -> Tensor:
+    """Wrong: W_UK and W_UV are cut along their rows, as they lie in memory."""
+    c, d_c = (x @ W_DKV).unsqueeze(1), W_DKV.shape[1]  # (batch, 1, n, d_c)
+    W_UK, W_UV = W_UK.reshape(num_heads, d_c, -1), W_UV.reshape(num_heads, d_c, -1)
+    Q = split(x @ W_Q, num_heads)  # (batch, heads, n, d_k)
+    return merge(over_latents(Q / Q.shape[-1] ** 0.5 @ W_UK.mT, c, mask) @ W_UV) @ W_O
+
+
+@mistake("same-columns-for-every-head", "modern_heads.latent_attention_absorbed")
+def absorbed_same_block_for_every_head(
+    x: T, W_Q: T, W_DKV: T, W_UK: T, W_UV: T, W_O: T, num_heads: int, mask: Mask = None
+) -> Tensor:
+    """Wrong: the first head's block of W_UK is applied to the queries of all heads."""
+    c = (x @ W_DKV).unsqueeze(1)  # (batch, 1, n, d_c)
+    Q = split(x @ W_Q, num_heads)  # (batch, heads, n, d_k)
+    Q = Q / Q.shape[-1] ** 0.5 @ W_UK[:, : Q.shape[-1]].T  # (batch, heads, n, d_c)
+    return merge(over_latents(Q, c, mask) @ block_of_each_head(W_UV, num_heads)) @ W_O
+
+
+@mistake("heads-interleaved", "modern_heads.latent_attention_absorbed")
+def absorbed_heads_interleaved(
+    x: T, W_Q: T, W_DKV: T, W_UK: T, W_UV: T, W_O: T, num_heads: int, mask: Mask = None
+) -> Tensor:
+    """Wrong: head i takes every num_heads-th column of W_UK and W_UV."""
+    c = (x @ W_DKV).unsqueeze(1)  # (batch, 1, n, d_c)
+    W_UK, W_UV = (W.unflatten(-1, (-1, num_heads)).permute(2, 0, 1) for W in (W_UK, W_UV))  # (heads, d_c, d)
+    Q = split(x @ W_Q, num_heads)  # (batch, heads, n, d_k)
+    return merge(over_latents(Q / Q.shape[-1] ** 0.5 @ W_UK.mT, c, mask) @ W_UV) @ W_O
+
+
+@mistake("latent-absorbed-without-transpose", "modern_heads.latent_attention_absorbed")
+def absorbed_not_transposed(
+    x: T, W_Q: T, W_DKV: T, W_UK: T, W_UV: T, W_O: T, num_heads: int, mask: Mask = None
+) -> Tensor:
+    """Wrong: the queries are multiplied by W_UK itself; they need its transpose."""
+    c = (x @ W_DKV).unsqueeze(1)  # (batch, 1, n, d_c)
+    Q = split(x @ W_Q, num_heads)  # (batch, heads, n, d_k)
+    Q = Q / Q.shape[-1] ** 0.5 @ block_of_each_head(W_UK, num_heads)  # right only if d_k = d_c, and then not
+    return merge(over_latents(Q, c, mask) @ block_of_each_head(W_UV, num_heads)) @ W_O
+
+
+# What is wrong in the plain form in the same way.
+mistake("merge-without-transpose", "modern_heads.latent_attention_absorbed")(
+    plain.latent_merge_without_transpose
+)
+mistake("no-output-projection", "modern_heads.latent_attention_absorbed")(plain.latent_without_output)
+mistake("mask-inverted", "modern_heads.latent_attention_absorbed")(plain.latent_mask_inverted)
+mistake("mask-no-effect", "modern_heads.latent_attention_absorbed")(plain.latent_mask_ignored)
+mistake("input-changed-in-place", "modern_heads.latent_attention_absorbed")(plain.latent_changes_its_input)
+mistake("gradient-cut-off", "modern_heads.latent_attention_absorbed")(plain.latent_cut_off)

@@ -1,0 +1,159 @@
+"""Mistakes in `qk_norm_attention`."""
+
+import torch
+from torch import Tensor
+
+from mha_lib.pitfalls.code import mistake
+
+Mask = Tensor | None
+
+
+def unit(features: Tensor) -> Tensor:
+    """The features of each token and head divided by their length."""
+    return features / (features.norm(dim=-1, keepdim=True) + 1e-6)
+
+
+def attended(scores: Tensor, v: Tensor, mask: Mask) -> Tensor:
+    """The average of the values under the softmax of the scores."""
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    return scores.softmax(dim=-1) @ v  # (batch, heads, n, d_v)
+
+
+@mistake("qk-norm-of-keys-only", "modern_heads.qk_norm_attention")
+def qk_norm_of_keys_only(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: the queries keep their lengths."""
+    return attended(g * (q @ unit(k).mT), v, mask)
+
+
+@mistake("qk-norm-of-queries-only", "modern_heads.qk_norm_attention")
+def qk_norm_of_queries_only(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: the keys keep their lengths."""
+    return attended(g * (unit(q) @ k.mT), v, mask)
+
+
+@mistake("qk-norm-missing", "modern_heads.qk_norm_attention")
+def qk_norm_missing(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: nothing is normalised."""
+    return attended(g * (q @ k.mT), v, mask)
+
+
+@mistake("qk-norm-still-scaled", "modern_heads.qk_norm_attention")
+def qk_norm_still_scaled(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: the scores are still divided by √d_k."""
+    return attended(g * (unit(q) @ unit(k).mT) / q.shape[-1] ** 0.5, v, mask)
+
+
+@mistake("qk-norm-without-g", "modern_heads.qk_norm_attention")
+def qk_norm_without_g(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: the scores are the cosines, without g."""
+    return attended(unit(q) @ unit(k).mT, v, mask)
+
+
+@mistake("qk-norm-after-scaling", "modern_heads.qk_norm_attention")
+def qk_norm_after_scaling(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: g is multiplied in before the norm, which takes all but its sign away again."""
+    return attended(unit(g * q) @ unit(k).mT, v, mask)
+
+
+@mistake("qk-norm-g-after-softmax", "modern_heads.qk_norm_attention")
+def qk_norm_g_after_softmax(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: g multiplies the weights, not the scores."""
+    return g * attended(unit(q) @ unit(k).mT, v, mask)
+
+
+@mistake("qk-norm-divided-by-g", "modern_heads.qk_norm_attention")
+def qk_norm_divided_by_g(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: the scores are divided by g."""
+    return attended(unit(q) @ unit(k).mT / g, v, mask)
+
+
+@mistake("qk-norm-first-g-for-all", "modern_heads.qk_norm_attention")
+def qk_norm_first_g_for_all(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: the first head's g is used for all heads."""
+    return attended(g[0] * (unit(q) @ unit(k).mT), v, mask)
+
+
+@mistake("qk-norm-over-tokens", "modern_heads.qk_norm_attention")
+def qk_norm_over_tokens(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: each feature is divided by its length over all tokens."""
+    q, k = (each / (each.norm(dim=-2, keepdim=True) + 1e-6) for each in (q, k))
+    return attended(g * (q @ k.mT), v, mask)
+
+
+@mistake("qk-norm-over-heads", "modern_heads.qk_norm_attention")
+def qk_norm_over_heads(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: one length for all heads of a token together."""
+    q, k = (each / (each.norm(dim=(1, 3), keepdim=True) + 1e-6) for each in (q, k))
+    return attended(g * (q @ k.mT), v, mask)
+
+
+@mistake("qk-norm-squared", "modern_heads.qk_norm_attention")
+def qk_norm_squared(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: divided by the square of the length, since the root is missing."""
+    squares = [each.square().sum(-1, keepdim=True) for each in (q, k)]
+    q, k = q / (squares[0] + 1e-6), k / (squares[1] + 1e-6)
+    return attended(g * (q @ k.mT), v, mask)
+
+
+@mistake("qk-norm-root-mean-square", "modern_heads.qk_norm_attention")
+def qk_norm_root_mean_square(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: divided by the root of the mean square, so that lengths are √d_k and scores d_k times too large."""
+    return attended(g * (unit(q) @ unit(k).mT) * q.shape[-1], v, mask)
+
+
+@mistake("qk-norm-without-epsilon", "modern_heads.qk_norm_attention")
+def qk_norm_without_epsilon(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: a vector of zeros is divided by 0."""
+    q, k = (each / each.norm(dim=-1, keepdim=True) for each in (q, k))
+    return attended(g * (q @ k.mT), v, mask)
+
+
+@mistake("qk-norm-of-values-too", "modern_heads.qk_norm_attention")
+def qk_norm_of_values_too(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: the values are normalised as well."""
+    return attended(g * (unit(q) @ unit(k).mT), unit(v), mask)
+
+
+@mistake("softmax-over-queries", "modern_heads.qk_norm_attention")
+def qk_norm_softmax_over_queries(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: the softmax runs down the columns."""
+    scores = g * (unit(q) @ unit(k).mT)  # (batch, heads, n, m)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    return scores.softmax(dim=-2) @ v
+
+
+@mistake("mask-inverted", "modern_heads.qk_norm_attention")
+def qk_norm_mask_inverted(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: True is taken to mean "hide"."""
+    return attended(g * (unit(q) @ unit(k).mT), v, None if mask is None else ~mask)
+
+
+@mistake("mask-no-effect", "modern_heads.qk_norm_attention")
+def qk_norm_mask_ignored(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: the mask is taken and not used."""
+    return attended(g * (unit(q) @ unit(k).mT), v, None)
+
+
+@mistake("first-mask-for-all-sequences", "modern_heads.qk_norm_attention")
+def qk_norm_first_mask_for_all(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: the first sequence's mask is used for all sequences."""
+    first = mask[0] if mask is not None and mask.ndim == 4 else mask
+    return attended(g * (unit(q) @ unit(k).mT), v, first)
+
+
+@mistake("input-changed-in-place", "modern_heads.qk_norm_attention")
+def qk_norm_in_place(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: the caller's queries are overwritten by the normalised ones."""
+    with torch.no_grad():
+        q.copy_(unit(q))
+    return attended(g * (q @ unit(k).mT), v, mask)
+
+
+@mistake("qk-norm-lengths-detached", "modern_heads.qk_norm_attention")
+def qk_norm_cut_off(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: the lengths are taken out of the graph, as if they were numbers that do not change."""
+    lengths = [each.norm(dim=-1, keepdim=True).detach() for each in (q, k)]
+    q, k = q / (lengths[0] + 1e-6), k / (lengths[1] + 1e-6)
+    return attended(g * (q @ k.mT), v, mask)
