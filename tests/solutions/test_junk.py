@@ -71,6 +71,7 @@ def items(wanted, tensors):
 
 
 FUNCTIONS = items("function", tensors=False)
+MODERN = [(name, item) for name, item in items("function", tensors=True) if name == "modern_heads"]
 TURNING = [(name, item) for name, item in FUNCTIONS if name in ("single_head", "multi_head")]
 MOST = {
     "batched_torch": 0.5,
