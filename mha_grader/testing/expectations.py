@@ -118,7 +118,7 @@ def number_of(result: Any, what: str) -> int | float:
     number = _scalar(result)
     expect(type(number) in (int, float), f"{what} should be a number, without quotation marks or brackets")
     expect(type(number) is int or math.isfinite(number), f"{what} should be finite, but it is {number}")
-    return number  # type: ignore[no-any-return]
+    return number
 
 
 def _scalar(value: Any) -> Any:

@@ -55,7 +55,13 @@ def _candidate(spec: str) -> Callable[..., Any]:
     operations = Operations({"candidate": resolve(spec)}, wire.same_bits)
 
     def ask(args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-        request = {"op": "call", "target": "candidate", "method": None, "args": args, "kwargs": kwargs}
+        request: dict[str, Any] = {
+            "op": "call",
+            "target": "candidate",
+            "method": None,
+            "args": args,
+            "kwargs": kwargs,
+        }
         request |= {"keep": None, "after": True}
         try:
             reply = _through_wire(operations.perform(_through_wire(request), _through_wire(request)))
