@@ -36,8 +36,8 @@ FORMS = {  # what a checker sees of a candidate: the same of each
     "two tokens that do not fit": RAISED.format(arguments="np.ones((1, 2, 7)), 2"),
     "its repr": "\n    return repr(candidate).split(' at ')[0], str(candidate).split(' at ')[0]",
     "its names": (
-        "\n    return [getattr(candidate, name, None) for name in ('__name__', '__qualname__', '__module__', '__doc__',"
-        " '__dict__', '__defaults__', '__kwdefaults__', '__annotations__', '__wrapped__')]"
+        "\n    return [getattr(candidate, name, None) for name in ('__name__', '__qualname__', '__module__',"
+        " '__doc__', '__dict__', '__defaults__', '__kwdefaults__', '__annotations__', '__wrapped__')]"
     ),
     "its help, signature and source": (
         "\n    return pydoc.render_doc(candidate).split(' at ')[0], str(inspect.signature(candidate)),"
