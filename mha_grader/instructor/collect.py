@@ -93,6 +93,8 @@ def _collect(course: Course, assignment: str, archive: zipfile.ZipFile, scheme: 
         raise CourseError(f"the archive holds {len(members)} files, and {MAX_MEMBERS} are allowed")
     result = Collected()
     files = _files(assignment, members, scheme, result)
+    # One folder with a platform's names in it may also be a student's, who chose these names.
+    unsure = scheme is None and all(_plain_too(assignment, file) for file in files)
     known = roster.origins(course, assignment)
     there = _there(course, assignment) | known
     ids = _ids({file.found.origin for file in files}, known)
@@ -107,6 +109,8 @@ def _collect(course: Course, assignment: str, archive: zipfile.ZipFile, scheme: 
             )
         elif student in there and _identity(there[student]) not in who:
             result.refused[student] = f"in its place is what {_identity(there[student])} handed in"
+        elif unsure and student in there:
+            result.refused[student] = "these names can be read in two ways: say which with --scheme"
     of = defaultdict(
         list, {student: theirs for student, theirs in of.items() if student not in result.refused}
     )
@@ -165,6 +169,7 @@ def _files(
             found = None if path[0] in nobody else schemes.read_plain(assignment, path)
         else:
             found = schemes.read(scheme, depth, path)
+            found = found if found and schemes.can_be_a_student(found.origin) else None
         if found is None:
             result.left_out.append(name)
         else:
@@ -172,6 +177,13 @@ def _files(
     if not files:
         raise CourseError(f"no file in the archive is named as a hand-in is named by the scheme {scheme!r}")
     return files
+
+
+def _plain_too(assignment: str, file: _File) -> bool:
+    """Whether a platform's name could also be the name of a file in a student's folder."""
+    by_plain = schemes.read_plain(assignment, _name(file.info).split("/"))
+    is_platforms = file.found.origin.scheme != "plain"
+    return is_platforms and by_plain is not None and by_plain.file != file.found.file
 
 
 def _only_folders(assignment: str, paths: Iterable[list[str]]) -> set[str]:

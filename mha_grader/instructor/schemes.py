@@ -38,6 +38,10 @@ PLATFORM: dict[Scheme, re.Pattern[str]] = {
     ),
     "sakai": re.compile(r"(?P<name>.+)\((?P<number>[^()]+)\)", re.DOTALL),
 }
+BRIGHTSPACES_FOLDER = re.compile(
+    r"(?P<number>\d+)-\d+ - (?P<name>.+) - (?P<time>[A-Z][a-z]{2} \d{1,2}, \d{4} \d{3,4} [AP]M)",
+    re.DOTALL | re.ASCII,
+)
 ATTACHED = "Submission attachment(s)"  # Sakai's folder of what the student handed in
 OUTSIDE = ("__MACOSX",)  # what a Mac adds when it packs
 
@@ -91,12 +95,13 @@ def read(scheme: Scheme, depth: int, path: Sequence[str]) -> Found | None:
     odd = any(piece in ("", ".", "..") or "\\" in piece or "\0" in piece for piece in path)
     if odd or path[0] in OUTSIDE or len(path) <= depth:
         return None
-    match = PLATFORM[scheme].fullmatch(path[depth])
+    is_file = depth == len(path) - 1
+    pattern = BRIGHTSPACES_FOLDER if scheme == "brightspace" and not is_file else PLATFORM[scheme]
+    match = pattern.fullmatch(path[depth])
     if match is None:
         return None
     found = match.groupdict(default="")
     file = found.get("file", "")
-    is_file = depth == len(path) - 1
     if scheme == "sakai":
         inside = path[depth + 1 :]
         if not inside:
@@ -110,15 +115,18 @@ def read(scheme: Scheme, depth: int, path: Sequence[str]) -> Found | None:
     elif not is_file:
         file = path[-1]
     late = bool(found.get("late") or found.get("late_anonymous"))
-    origin = Origin(scheme, found["name"].strip(), found["number"] or found.get("anonymous", ""), late)
-    known = [text for text in (origin.name, origin.number) if text]
-    if not all(is_student_id(text) and len(text.encode()) <= LONGEST for text in known):
-        return None
     try:
         time = datetime.strptime(found["time"], "%b %d, %Y %I%M %p") if found.get("time") else None
     except ValueError:
         time = None
+    origin = Origin(scheme, found["name"].strip(), found["number"] or found.get("anonymous", ""), late)
     return Found(origin, file, time)
+
+
+def can_be_a_student(origin: Origin) -> bool:
+    """Whether what a platform calls somebody can be a student's id."""
+    known = [text for text in (origin.name, origin.number) if text]
+    return bool(known) and all(is_student_id(text) and len(text.encode()) <= LONGEST for text in known)
 
 
 def read_plain(assignment: str, path: Sequence[str]) -> Found | None:
@@ -126,8 +134,8 @@ def read_plain(assignment: str, path: Sequence[str]) -> Found | None:
     odd = any(piece in ("", ".", "..") or "\\" in piece or "\0" in piece for piece in path)
     if odd or path[0] in OUTSIDE or len(path) < 2 or path[1:-1] not in ([], [assignment]):
         return None
-    fits = is_student_id(path[0]) and len(path[0].encode()) <= LONGEST
-    return Found(Origin("plain", path[0]), path[-1]) if fits else None
+    found = Found(Origin("plain", path[0]), path[-1])
+    return found if can_be_a_student(found.origin) else None
 
 
 def sakai_time(text: str) -> datetime | None:

@@ -351,6 +351,22 @@ def test_what_another_handed_in_stays_whatever_the_platform_says_now(course, gat
     }
 
 
+def test_an_archive_of_one_folder_replaces_nothing_by_names_that_its_owner_may_have_chosen(course, gather):
+    gather(MOODLES)
+    lone = {f"eve/Ann_0_{MOODLE}{NOTEBOOK}": "of eve"}
+    assert list(gather(lone).refused) == ["Ann"]
+    assert submitted(course)[f"Ann/{NAME}/{NOTEBOOK}"] == "of Ann"
+    assert gather(lone, "plain").new == ["eve"]
+
+
+def test_a_name_that_cannot_be_a_students_does_not_change_the_scheme(course, gather):
+    found = gather(MOODLES | {f".eve_7_{MOODLE}/{NOTEBOOK}": "of eve"})
+    assert (found.new, found.left_out) == (["Ann", "Bob"], [f".eve_7_{MOODLE}/{NOTEBOOK}"])
+    time = "Nov 1, 2026 1133 PM"
+    found = gather({f"1-9 - Cyd - {time}/{NOTEBOOK}": "1", f"2-9 - Cyd - {time} - {time}/{NOTEBOOK}": "2"})
+    assert found.new == ["Cyd", f"Cyd - {time}"]
+
+
 def test_what_is_too_large_is_refused_before_anything_of_it_is_written(course, gather, monkeypatch):
     monkeypatch.setattr(collect, "MAX_BYTES", 2**20)
     bomb = bytes(2**20 + 1)
