@@ -58,6 +58,7 @@ book-cold: $(READY)  ## the same from nothing: run every page
 
 exercises: $(READY)  ## generate the notebooks in exercises/ from solutions/
 	$(BIN)/python -m mha_grader.course.authoring
+	$(BIN)/python -m mha_grader.grading.reference
 
 kill-table: exercises  ## write what the hidden tests catch as a page of the book; ASSIGNMENT=NAME shows one
 	$(BIN)/python -m mha_grader.quality.kill_table $(ASSIGNMENT)

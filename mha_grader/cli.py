@@ -18,7 +18,7 @@ from mha_grader.course import store
 from mha_grader.course.assignment import CourseError
 from mha_grader.course.folders import Course, hand_ins
 from mha_grader.course.records import ItemRecord, SubmissionRecord, to_json
-from mha_grader.grading import changes, schedule
+from mha_grader.grading import changes, reference, schedule
 from mha_grader.grading import grade as grading
 from mha_grader.instructor import collect, export, feedback, gradebook, report, timestamps
 from mha_grader.instructor import terminal as output
@@ -235,6 +235,7 @@ def _grade(arguments: argparse.Namespace) -> int:
     layout = grading.settings(course).layout(assignment)
     probe(layout)  # the workers' sandboxes come from the same fork server
     gradebook.check(gradebook.course_directory(course).db_url, assignment)
+    reference.check_once(course, assignment)
     before = store.load_all(course.grades(assignment.name))
     records, failed = _grade_all(course, assignment, submitted, students, layout.imports, arguments)
     try:

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext: {text_representation: {extension: .py, format_name: percent}}
-#   mha: {assignment: multi_head, version: "1.0"}
+#   mha: {assignment: multi_head, version: "1.1"}
 # ---
 
 # %% role="author"
@@ -627,6 +627,7 @@ def mask_for_each_sequence(rng):
     "A mask of shape (batch, 1, n, n) holds for all heads of a sequence, and each sequence has its own."
     expect_output(*undecided_layer(rng, batch=3, n=5, num_heads=2, d_k=4), random_mask(rng, 3, 1, 5, 5))
     expect_output(*undecided_layer(rng, batch=2, n=5, num_heads=2, d_k=3), random_mask(rng, 2, 1, 5, 5))
+    expect_output(*undecided_layer(rng, batch=3, n=1, num_heads=2, d_k=4), np.ones((3, 1, 1, 1), bool))
 
 
 @part(points=1, needs=("all_together", "mask"))

@@ -88,19 +88,29 @@ def _opened(db_url: str) -> Iterator[Any]:
         CourseError: if the database cannot be reached, or no longer.
     """
     from nbgrader.api import Gradebook
-    from sqlalchemy.engine import make_url
-    from sqlalchemy.exc import OperationalError
 
-    place = make_url(db_url).render_as_string(hide_password=True)
-    try:
+    with _one_sentence(db_url, "cannot be opened"):
         book = Gradebook(db_url)
-    except OperationalError as error:
-        raise CourseError(f"the gradebook {place} cannot be opened: {error.orig}") from None
+    with _one_sentence(db_url, "can no longer be reached"), book:
+        yield book
+
+
+@contextlib.contextmanager
+def _one_sentence(db_url: str, what: str) -> Iterator[None]:
+    """Say what happened to the gradebook, and the database's own first line, for any of its errors.
+
+    Raises:
+        CourseError: if there is one.
+    """
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import DBAPIError
+
     try:
-        with book:
-            yield book
-    except OperationalError as error:
-        raise CourseError(f"the gradebook {place} can no longer be reached: {error.orig}") from None
+        yield
+    except DBAPIError as error:
+        place = make_url(db_url).render_as_string(hide_password=True)
+        why = (str(error.orig).strip().splitlines() or [type(error.orig).__name__])[0]
+        raise CourseError(f"the gradebook {place} {what}: {why}") from None
 
 
 def _exists(db_url: str) -> bool:
@@ -156,7 +166,8 @@ def enter(
     config = _config(course)
     for start in range(0, len(students), AT_ONCE):
         some = students[start : start + AT_ONCE]
-        nbgrader_internals.enter(coursedir, config, some)
+        with _one_sentence(coursedir.db_url, "can no longer be reached"):
+            nbgrader_internals.enter(coursedir, config, some)
         entered |= {student: keys[student] for student in some}
         write_whole(log, json.dumps(entered))
 

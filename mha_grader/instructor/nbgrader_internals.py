@@ -32,7 +32,7 @@ from nbgrader.converters import Autograde, autograde
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import latesubmissions, saveautogrades
-from sqlalchemy.exc import SAWarning
+from sqlalchemy.exc import OperationalError, SAWarning
 
 from mha_grader.course.assignment import CourseError
 from mha_grader.course.folders import hand_ins
@@ -112,9 +112,11 @@ def enter(coursedir: Any, config: Any, students: Sequence[str]) -> None:
 
     Raises:
         CourseError: if it failed for a student.
+        OperationalError: if the database cannot be reached.
     """
     log = logging.getLogger("mha_grader.nbgrader")
     log.setLevel(logging.ERROR)
+    log.addFilter(_is_not_about_the_database)
     converter = EnterScores(coursedir=coursedir, config=config, force=True, log=log)
     converter.students = tuple(students)
     with warnings.catch_warnings(), _kept_open():
@@ -122,7 +124,17 @@ def enter(coursedir: Any, config: Any, students: Sequence[str]) -> None:
         try:
             converter.start()
         except NbGraderException as error:
+            if isinstance(
+                error.__context__, OperationalError
+            ):  # nbgrader says then that it is too new or too old
+                raise error.__context__ from None
             raise CourseError(str(error)) from None
+
+
+def _is_not_about_the_database(record: logging.LogRecord) -> bool:
+    """Whether nbgrader does not tell, at length, what is raised as well."""
+    text = record.getMessage()
+    return "sqlalchemy.exc.OperationalError" not in text and "accessing the nbgrader database" not in text
 
 
 @contextlib.contextmanager

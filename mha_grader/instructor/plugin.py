@@ -23,7 +23,7 @@ from mha_grader.course.assignment import Assignment, CourseError
 from mha_grader.course.folders import Course
 from mha_grader.course.records import ItemRecord, SubmissionRecord
 from mha_grader.grading import grade as grading
-from mha_grader.grading import rebuild
+from mha_grader.grading import rebuild, reference
 from mha_grader.instructor import feedback, gradebook, nbgrader_internals
 from mha_grader.instructor.nbgrader_internals import submitted_timestamp
 from mha_grader.instructor.timestamps import small_file, timestamp
@@ -58,6 +58,7 @@ class GradingExporter(NotebookExporter):
         try:
             self.assignment = assignments.load(self.course.root, theirs.assignment_id)
             gradebook.check(theirs.db_url, self.assignment)
+            reference.check_once(self.course, self.assignment)
             probe(grading.settings(self.course).layout(self.assignment))
         except (CourseError, SandboxUnavailable) as error:
             self.log.error("%s", error)

@@ -14,6 +14,7 @@ import pytest
 from nbgrader.api import Gradebook
 
 from mha_grader import cli
+from mha_grader.instructor import nbgrader_internals
 from tests.mha_grader.killing import EXPECTED, make_class
 from tests.mha_grader.small_course import NAME, make
 
@@ -106,3 +107,42 @@ def test_grading_into_postgresql_survives_the_death_of_the_server(server, tmp_pa
     assert entered(server) == scores
     with Gradebook(server.url) as book:
         assert book.find_grade("test_half", NAME, NAME, "c0001").manual_score == 2.5
+
+
+def test_a_server_that_goes_away_while_scores_are_entered_is_one_sentence(
+    server, tmp_path, capfd, monkeypatch
+):
+    course = make(
+        tmp_path / "course",
+        f'\nc.CourseDirectory.db_url = "{server.url}"\nc.CourseDirectory.course_id = "mha"\n',
+    )
+    scores = make_class(course, 2)
+    real, ways = nbgrader_internals.enter, []
+
+    def kill_before(*arguments):
+        ways.append("before")
+        server.kill()
+        real(*arguments)
+
+    def kill_within(converter):
+        ways.append("within")
+        server.kill()
+        return start(converter)
+
+    start = nbgrader_internals.EnterScores.init_notebooks
+    for target, name, kill in (
+        (nbgrader_internals, "enter", kill_before),
+        (nbgrader_internals.EnterScores, "init_notebooks", kill_within),
+    ):
+        capfd.readouterr()
+        with monkeypatch.context() as patched:
+            patched.setattr(target, name, kill)
+            assert cli.main(["--course", str(course), "grade", NAME, "--quiet"]) == 1
+        (said,) = capfd.readouterr().err.splitlines()
+        assert said.startswith(
+            f"mha-grade: the gradebook postgresql://grader@127.0.0.1:{server.port}/postgres can"
+        )
+        server.start()
+    assert ways == ["before", "within"]
+    assert cli.main(["--course", str(course), "grade", NAME, "--quiet"]) == 0
+    assert entered(server) == scores

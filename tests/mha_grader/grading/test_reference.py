@@ -1,0 +1,70 @@
+"""A hidden test that the solution itself fails judges nobody: its name is told, and nothing is graded."""
+
+import dataclasses
+
+import pytest
+
+from mha_grader import cli
+from mha_grader.course import authoring, store
+from mha_grader.course.assignment import CourseError
+from mha_grader.grading import reference
+from tests.mha_grader.small_course import NAME, SOURCE, hand_in, make
+
+WRONG = SOURCE.replace("expect_equal(double(np.arange(5)), 2 * np.arange(5))", "expect_equal(double(1), 3)")
+
+
+def changed(toy, item, old, new):
+    """The small assignment with a change in the source of one cell."""
+    return dataclasses.replace(
+        toy,
+        cells=tuple(
+            dataclasses.replace(cell, source=cell.source.replace(old, new)) if cell.id == item else cell
+            for cell in toy.cells
+        ),
+    )
+
+
+def test_solutions_that_pass_are_no_news(toy):
+    reference.check(toy, b"secret")
+
+
+@pytest.mark.parametrize(
+    ("cell", "old", "new", "words"),
+    [
+        ("double", "2 * x", "3 * x", "quadruple, part “values” (fail: the output"),  # 9 x is not 4 x
+        (
+            "test_answers",
+            '["number"], "not',
+            '["number"] + 1, "not',
+            "answers, part “number” (fail: not that number)",
+        ),
+        (
+            "double",
+            "return 2 * x",
+            "return 2 * y",
+            "double, part “values” (error: your code raised NameError",
+        ),
+    ],
+)
+def test_the_part_that_a_solution_fails_is_named(toy, cell, old, new, words):
+    with pytest.raises(CourseError) as caught:
+        reference.check(changed(toy, cell, old, new), b"secret")
+    assert "the solutions of toy fail their own hidden tests" in str(caught.value)
+    assert words in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore")  # nbgrader's own
+def test_grading_stops_before_anybody_is_judged_and_so_does_the_making_of_exercises(
+    tmp_path, capsys, monkeypatch
+):
+    course = make(tmp_path / "course")
+    hand_in(course, "ann")
+    monkeypatch.chdir(course)
+    assert reference.main([]) == 0
+    (course / "solutions" / f"{NAME}.py").write_text(WRONG)
+    authoring.release(course, NAME)
+    assert reference.main([]) == 1
+    assert "double, part “integers”" in capsys.readouterr().err
+    assert cli.main(["--course", str(course), "grade", NAME]) == 1
+    assert "double, part “integers”" in capsys.readouterr().err
+    assert store.load_all(course / "grades" / NAME) == {}
