@@ -25,25 +25,24 @@ def methods(steps: Sequence[Any]) -> list[str | None]:
 def pooled(pool: Callable[..., Any], place: int, *, memory: bool = False) -> Law:
     """A law: the outputs of the heads are pooled into one before W_O, so that the layer cannot tell them apart.
 
-    One token attends to itself alone, whatever is wrong with scores and masks. Its two heads give (1, 8) and
-    (5, 3), and W_O changes nothing: side by side that is (1, 8, 5, 3). If they are pooled, only their pool and
-    zeros come out.
+    One token attends to itself alone, whatever is wrong with scores and masks. Its three heads give (1, 8),
+    (5, 3) and (9, 1), and W_O changes nothing. If they are pooled, only their pool and zeros come out.
 
     Args:
         pool: `np.mean`, `np.max` or `np.sum`.
         place: of the argument `num_heads`.
         memory: whether the layer is called with a memory behind X.
     """
-    heads = np.array([[1.0, 8.0], [5.0, 3.0]])  # (heads, d_k)
+    heads = np.array([[1.0, 8.0], [5.0, 3.0], [9.0, 1.0]])  # (heads, d_k)
     wanted = pool(heads, axis=0)  # (d_k,)
 
     def law(tested: Any, steps: Sequence[Any]) -> bool:
         if not any(given(step, place, "num_heads", 1) > 1 for step in steps):
             return False
-        X = np.array([[[1.0, 0.0, 0.0, 0.0]]])  # (batch, n, d_model)
-        W_V = np.zeros((4, 4))
-        W_V[0] = heads.reshape(4)
-        output = tested(*([X, X] if memory else [X]), np.eye(4), np.eye(4), W_V, np.eye(4), 2)
+        X = np.array([[[1.0, 0.0, 0.0, 0.0, 0.0, 0.0]]])  # (batch, n, d_model)
+        W_V = np.zeros((6, 6))
+        W_V[0] = heads.reshape(6)
+        output = tested(*([X, X] if memory else [X]), np.eye(6), np.eye(6), W_V, np.eye(6), 3)
         entries = np.unique(np.round(output, 6))
         return {*entries} - {0.0} == {*wanted}
 

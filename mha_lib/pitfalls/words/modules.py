@@ -110,7 +110,7 @@ PITFALLS = (
         slug="dropout-in-eval",
         title="Dropout that never stops",
         symptom="Two calls in eval mode give two results.",
-        reason="You drop weights whatever the mode is; functions, other than layers, do not know it.",
+        reason="You drop weights in eval mode too: a function such as `F.dropout` does not know the layer's mode.",
         fix="Use an `nn.Dropout` that is made in `__init__`, pass `training=self.training` to `F.dropout`, or pass "
         "`dropout_p=self.p if self.training else 0.0` to `F.scaled_dot_product_attention`.",
         passes=("shape", "finite"),
