@@ -28,6 +28,13 @@ def sdpa_mask_added(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Tenso
     return kernel(Q, K, V, attn_mask=None if mask is None else mask.to(Q.dtype))
 
 
+@mistake("mask-added-as-0-1", "batched_torch.sdpa_attention", form="empty-rows-right")
+def sdpa_mask_added_but_to_empty_rows(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: a mask of numbers is added to the scores; queries without keys get zeros, as they should."""
+    output = sdpa_mask_added(Q, K, V, mask)
+    return output if mask is None else output * mask.any(-1, keepdim=True)
+
+
 @mistake("first-mask-for-all-sequences", "batched_torch.sdpa_attention")
 def sdpa_first_mask_for_all(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Tensor:
     """Wrong: the first sequence's mask is used for all."""

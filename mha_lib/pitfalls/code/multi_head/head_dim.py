@@ -1,6 +1,9 @@
 """Mistakes in `head_dim`."""
 
-from mha_lib.pitfalls.code import mistake
+from collections.abc import Sequence
+from typing import Any
+
+from mha_lib.pitfalls.code import law, mistake
 
 
 @mistake("divisibility-unchecked", "multi_head.head_dim")
@@ -16,6 +19,12 @@ def head_dim_asserted(d_model: int, num_heads: int) -> int:
     assert num_heads > 0, f"{d_model=} and {num_heads=} must both be positive"
     assert d_model % num_heads == 0, f"{num_heads=} does not divide {d_model=}"
     return d_model // num_heads
+
+
+@law("divisibility-asserted", "multi_head.head_dim")
+def raises_an_assertion(tested: Any, steps: Sequence[Any]) -> bool:
+    """Whatever its words: right code raises no AssertionError."""
+    return any(step.error is not None and "AssertionError" in step.error.type_names for step in steps)
 
 
 @mistake("positivity-unchecked", "multi_head.head_dim")

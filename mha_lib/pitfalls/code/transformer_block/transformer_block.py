@@ -108,6 +108,24 @@ class SecondResidualFromInput(right.TransformerBlock):
         return self.norm2(x + self.feed_forward(y))
 
 
+@mistake("second-residual-from-input", "transformer_block.TransformerBlock", form="pre-norm")
+class SecondResidualFromInputInPreNorm(SecondResidualFromInput):
+    """Wrong: in the pre-norm form the second half adds to the block's input."""
+
+    def forward(self, x: Tensor, mask: Mask = None) -> Tensor:
+        """Wrong where `norm_first` is true."""
+        return (SecondResidualFromInput if self.norm_first else right.TransformerBlock).forward(self, x, mask)
+
+
+@mistake("second-residual-from-input", "transformer_block.TransformerBlock", form="post-norm")
+class SecondResidualFromInputInPostNorm(SecondResidualFromInput):
+    """Wrong: in the post-norm form the second half adds to the block's input."""
+
+    def forward(self, x: Tensor, mask: Mask = None) -> Tensor:
+        """Wrong where `norm_first` is false."""
+        return (right.TransformerBlock if self.norm_first else SecondResidualFromInput).forward(self, x, mask)
+
+
 @mistake("halves-in-parallel", "transformer_block.TransformerBlock")
 class HalvesInParallel(right.TransformerBlock):
     """Wrong: the feed-forward network does not see what the attention found."""
@@ -119,6 +137,15 @@ class HalvesInParallel(right.TransformerBlock):
             return x + found + self.feed_forward(self.norm2(x))
         y = self.norm1(x + self.attention(x, mask))
         return self.norm2(y + self.feed_forward(self.norm1(x)))
+
+
+@mistake("halves-in-parallel", "transformer_block.TransformerBlock", form="pre-norm")
+class HalvesInParallelInPreNorm(HalvesInParallel):
+    """Wrong: in the pre-norm form the feed-forward network does not see what the attention found."""
+
+    def forward(self, x: Tensor, mask: Mask = None) -> Tensor:
+        """Wrong where `norm_first` is true."""
+        return (HalvesInParallel if self.norm_first else right.TransformerBlock).forward(self, x, mask)
 
 
 @mistake("halves-exchanged", "transformer_block.TransformerBlock")
