@@ -25,8 +25,8 @@ def is_answer(request: dict[str, Any], value: Any) -> bool:
 def read_reply(reply: dict[str, Any], target: Any) -> tuple[Any, tuple[str, ...]]:
     """The value in a reply, and the names of the arguments that were changed.
 
-    Which were changed is the word of the student's process: code that rewrites what runs there can lie about it. What
-    it wins is the part about unchanged inputs, which a copy at the start of its function would win as well.
+    Which were changed is the word of the student's process: code that rewrites what runs there can lie about it.
+    What it wins is the part about unchanged inputs, which a copy at the start of its function would win as well.
 
     Raises:
         CallError: if the reply stands for one. The line is kept if it is one of the tested item's own cell.
