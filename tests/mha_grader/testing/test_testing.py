@@ -197,7 +197,7 @@ def test_a_right_answer_is_right(question, answer):
         (None, "number", "should be a dict"),
         ({}, "number", r"answers\['number'\] is empty"),
         ({"number": 0.1301}, "number", "not the right number"),
-        ({"number": float("nan")}, "number", "not the right number"),
+        ({"number": float("nan")}, "number", "should be finite"),
         ({"number": "0.125"}, "number", "should be a number"),
         ({"number": True}, "number", "should be a number"),
         ({"number": np.array([0.125])}, "number", "should be a number"),
