@@ -424,7 +424,8 @@ def _try(arguments: argparse.Namespace) -> int:
 
 def _read_sources(paths: Sequence[Path]) -> tuple[dict[Path, str], dict[Path, Exception]]:
     """The texts of Python files, in the encoding that each declares (PEP 263), and why the others have none."""
-    sources, unreadable = {}, {}
+    sources: dict[Path, str] = {}
+    unreadable: dict[Path, Exception] = {}
     for path in paths:
         try:
             with tokenize.open(path) as file:
