@@ -99,6 +99,15 @@ def test_a_stub_is_told_apart_from_an_error():
     assert "not written yet" in verdicts(stub)[0].reason
 
 
+def test_what_a_library_has_not_implemented_is_shown_in_its_own_words():
+    def f(x):
+        raise NotImplementedError("softmax is not implemented for Bool")
+
+    reason = verdicts(f)[0].reason
+    assert reason.startswith("your code raised NotImplementedError")
+    assert reason.endswith(": softmax is not implemented for Bool")
+
+
 def test_calls_are_recorded_as_they_were():
     def scribble(x):
         result = x + 1
