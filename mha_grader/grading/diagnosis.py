@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import math
 import re
+import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,11 +24,16 @@ from mha_grader.sandbox.wire import Opaque
 from mha_grader.testing.proxies import Perform, Step, local
 from mha_grader.testing.testing import CallError, as_array, is_tensor
 
+MAX_REPLAYED = 200  # steps of a part; a training is not repeated for every known mistake
 RELATIVE, ABSOLUTE = 1e-4, 1e-6  # float32 inside an answer is no other mistake
 
 
 def recognise(
-    item: str, verdicts: Sequence[Verdict], variants: Mapping[str, Any], reference: Any
+    item: str,
+    verdicts: Sequence[Verdict],
+    variants: Mapping[str, Any],
+    reference: Any,
+    beside: Mapping[str, Any] = types.MappingProxyType({}),
 ) -> dict[str, str]:
     """Slugs of the recognised mistakes by the name of the failed part.
 
@@ -36,18 +42,19 @@ def recognise(
         verdicts: of the item's parts, with their steps.
         variants: wrong functions or classes of this item by slug.
         reference: the right one.
+        beside: the reference's other names, which a test may use as it uses the student's.
     """
-    judged = [verdict for verdict in verdicts if verdict.steps]
+    judged = [verdict for verdict in verdicts if 0 < len(verdict.steps) <= MAX_REPLAYED]
     failed = {part for part, verdict in enumerate(judged) if verdict.status not in ("pass", "not-run")}
 
     @functools.cache
     def right(part: int) -> list[Step]:
-        return replay(local(**{item: reference}), judged[part].steps)
+        return replay(local(**{**beside, item: reference}), judged[part].steps)
 
     @functools.cache
     def likeness(part: int, slug: str, kinds: bool) -> Likeness | None:
         steps = judged[part].steps
-        return compare(replay(local(**{item: variants[slug]}), steps), steps, right(part), kinds)
+        return compare(replay(local(**{**beside, item: variants[slug]}), steps), steps, right(part), kinds)
 
     def agreement(slug: str, kinds: bool) -> tuple[int, int, int]:
         degrees = {part: likeness(part, slug, kinds) for part in range(len(judged))}

@@ -272,7 +272,9 @@ class _Grader:
 
     def _recognised(self, item: str, verdicts: Sequence[Verdict]) -> dict[str, str]:
         known = pitfalls.variants(self.assignment.name, item)
-        return diagnosis.recognise(item, verdicts, known, getattr(self.assignment.reference, item))
+        return diagnosis.recognise(
+            item, verdicts, known, getattr(self.assignment.reference, item), vars(self.assignment.reference)
+        )
 
     def run_again(self, session: Session, records: Sequence[ItemRecord]) -> list[ItemRecord]:
         """The records, with items that rest on wrong ones tested again, in what is left of the session's time."""

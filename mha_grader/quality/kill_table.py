@@ -60,14 +60,15 @@ def judge(
     diagnose: bool = True,
 ) -> Row:
     """Run the item's hidden test on one function, class or value; recognise its mistakes if `diagnose`."""
-    recorder = Recorder(local(**{item: tested}))
+    beside = vars(assignment.reference)  # an item may call earlier ones
+    recorder = Recorder(local(**{**beside, item: tested}))
     reference = getattr(assignment.reference, item)
     hidden = assignment.cell("test", item).hidden
     parts = load_parts(hidden, {item: recorder.bind(item, reference)}, assignment.reference)
     version = f"{assignment.name} {assignment.version}"
     verdicts = run_parts(parts, recorder, lambda part: seed(secret, version, item, part.name))
     known = pitfalls.variants(assignment.name, item) if diagnose else {}
-    slugs = diagnosis.recognise(item, verdicts, known, reference)
+    slugs = diagnosis.recognise(item, verdicts, known, reference, beside)
     return Row(
         kind=kind,
         name=name,
