@@ -60,6 +60,7 @@ TOPICS = {
     "A37 dividing by the width; RMSNorm and SwiGLU": "modern-mup modern-around",
     "A38 circuits and retrieval heads": "modern-circuits",
     "A39 published models up to today": "modern-models",
+    "A40 a language model of one's own": "own-language-model own-sampling own-heads",
     "B1 a head sees a slice of the embedding": "several-heads-all-features misconception-slices",
     "B2 narrow heads must specialise": "differ-equal misconception-forced",
     "B3 several heads have more parameters": "several-heads-parameters misconception-parameters",
@@ -92,7 +93,7 @@ def anchors(book):
 
 def test_no_topic_is_forgotten():
     numbers = [topic.split()[0] for topic in TOPICS]
-    last = {"A": 39, "B": 12, "C": 6}
+    last = {"A": 40, "B": 12, "C": 6}
     assert numbers == [f"{kind}{number}" for kind in last for number in range(1, last[kind] + 1)]
 
 
