@@ -32,6 +32,7 @@ from __future__ import annotations
 import functools
 import math
 import re
+import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -50,6 +51,7 @@ from mha_lib import pitfalls
 
 RELATIVE, ABSOLUTE = 1e-4, 1e-6  # float32 inside an answer is no other mistake
 HALF, HALVES = 200.0, ("torch.float16", "torch.bfloat16")  # times as much is rounding in 16 bits
+MAX_REPLAYED = 200  # steps of a part: a training is not repeated for every known mistake
 PASSED = 10.0  # times as much may be rounding in what passed
 Law = Callable[[Any, Sequence[Step]], bool]
 
@@ -64,6 +66,7 @@ def diagnose(assignment: Assignment, judged: Judged) -> dict[str, str]:
         judged.verdicts,
         pitfalls.forms(assignment.name, judged.item),
         getattr(assignment.reference, judged.item),
+        beside=vars(assignment.reference),
         laws=pitfalls.laws(assignment.name, judged.item),
         tested=judged.tested,
     )
@@ -76,6 +79,7 @@ def recognise(
     reference: Any,
     local: Callable[..., Perform] = local,
     *,
+    beside: Mapping[str, Any] = types.MappingProxyType({}),
     laws: Mapping[str, Law] | None = None,
     tested: Any = None,
 ) -> dict[str, str]:
@@ -87,10 +91,11 @@ def recognise(
         variants: wrong functions or classes of this item by slug; further forms of a mistake as `slug/form`.
         reference: the right one.
         local: makes what carries requests out on one of these; another one may remember what it has done.
+        beside: the reference's other names, which a test may use as it uses the student's.
         laws: of this item, by slug.
         tested: what the item's name stands for in its test, for laws to try.
     """
-    judged = [verdict for verdict in verdicts if verdict.steps]
+    judged = [verdict for verdict in verdicts if 0 < len(verdict.steps) <= MAX_REPLAYED]
     found = {
         verdict.part.name: slug
         for verdict in judged
@@ -98,14 +103,14 @@ def recognise(
         for slug in _violated(laws or {}, tested, verdict)
     }
     evidence = [
-        Evidence(verdict, Replay(local, item, reference, verdict.steps))
+        Evidence(verdict, Replay(local, {**beside, item: reference}, verdict.steps))
         for verdict in judged
         if verdict.part.name not in found
     ]
 
     @functools.cache
     def replayed(name: str, part: int) -> Replay:
-        return Replay(local, item, variants[name], evidence[part].steps)
+        return Replay(local, {**beside, item: variants[name]}, evidence[part].steps)
 
     ground = judged[0].part.name if judged and _has_failed(judged[0]) else None
     for strict in (True, False):
@@ -126,9 +131,9 @@ def recognise(
 class Replay:
     """The requests of a part's steps, carried out one after the other on known code as somebody asks for them."""
 
-    def __init__(self, local: Callable[..., Perform], item: str, code: Any, steps: Sequence[Step]):
+    def __init__(self, local: Callable[..., Perform], names: Mapping[str, Any], steps: Sequence[Step]):
         """Nothing is carried out yet."""
-        self._local, self._names, self._steps = local, {item: code}, steps
+        self._local, self._names, self._steps = local, names, steps
         self._perform: Perform | None = None
         self._done: list[Step] = []
 

@@ -79,7 +79,8 @@ def judge(
         secret: decides the draws.
         replayed: what known mistakes are replayed with; None if no mistake is to be recognised.
     """
-    recorder = Recorder(local(**{item: tested}))
+    beside = vars(assignment.reference)  # an item's test may use other items
+    recorder = Recorder(local(**{**beside, item: tested}))
     reference = getattr(assignment.reference, item)
     hidden = assignment.cell("test", item).hidden
     stand_in = recorder.bind(item, reference)
@@ -89,7 +90,9 @@ def judge(
     slugs: dict[str, str] = {}
     if replayed:
         known, laws = pitfalls.forms(assignment.name, item), pitfalls.laws(assignment.name, item)
-        slugs = diagnose.recognise(item, verdicts, known, reference, replayed, laws=laws, tested=stand_in)
+        slugs = diagnose.recognise(
+            item, verdicts, known, reference, replayed, beside=beside, laws=laws, tested=stand_in
+        )
     return Row(
         kind=kind,
         name=name,
@@ -106,22 +109,22 @@ def remembering() -> Callable[..., Perform]:
 
     The hidden tests put the same requests to all that they judge, as long as it passes.
     """
-    outcomes: dict[tuple[int, bytes], Any] = {}
+    outcomes: dict[tuple[tuple[int, ...], bytes], Any] = {}
 
     def perform_on(**names: Any) -> Perform:
-        (tested,) = names.values()
+        which = tuple(map(id, names.values()))
         perform, asked, done, digest = local(**names), [], 0, b""
 
         def remembered(request: dict[str, Any]) -> tuple[Any, tuple[str, ...]]:
             nonlocal done, digest
             asked.append(request)
             digest = _digest(digest, request)
-            if (id(tested), digest) not in outcomes:
+            if (which, digest) not in outcomes:
                 for earlier in asked[done:]:  # objects that were made then are needed now
                     outcome = _outcome(perform, earlier)
                 done = len(asked)
-                outcomes[id(tested), digest] = outcome
-            outcome = outcomes[id(tested), digest]
+                outcomes[which, digest] = outcome
+            outcome = outcomes[which, digest]
             if isinstance(outcome, CallError):
                 raise outcome.with_traceback(None)
             return outcome

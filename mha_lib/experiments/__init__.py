@@ -13,6 +13,7 @@
 `induction`        repeated sequences, one layer against two
 `position`         ways to tell a layer where its tokens stand, on a task of order alone
 `modern`           heads since 2023: recall, heads with nothing to say, circuits
+`writing`          a language model on the source code of Python's library
 `uptraining`       key and value heads of a trained layer pooled, then trained on
 `tracing`          which operations PyTorch runs, and the memory that they take
 =================  =========================================================================================

@@ -19,6 +19,7 @@ IN_TEACHING_ORDER = (
     "batched_torch",
     "transformer_block",
     "modern_heads",
+    "language_model",
 )
 
 

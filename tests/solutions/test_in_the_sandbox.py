@@ -18,7 +18,7 @@ def hand_in(assignment, sources):
     return nbformat.writes(notebook).encode()
 
 
-@pytest.mark.parametrize("name", ["batched_torch", "transformer_block", "modern_heads"])
+@pytest.mark.parametrize("name", ["batched_torch", "transformer_block", "modern_heads", "language_model"])
 def test_the_solutions_get_everything_and_the_released_notebook_nothing(course, name):
     assignment, settings = load(course, name), Settings(secret=b"secret", course=course)
     solutions = {cell.id: cell.source for cell in assignment.cells if cell.kind == "solution"}

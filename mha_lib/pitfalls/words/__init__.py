@@ -7,6 +7,7 @@ from mha_lib.pitfalls.words import (
     block,
     counting,
     heads,
+    language,
     mask,
     modern_heads,
     modules,
@@ -38,6 +39,7 @@ FAMILIES: Mapping[str, tuple[Pitfall, ...]] = {
     "reading-heads": reading_heads.PITFALLS,
     "positions": positions.PITFALLS,
     "modern-heads": modern_heads.PITFALLS,
+    "language": language.PITFALLS,
 }
 
 # All pitfalls by slug, in the same order.

@@ -1,0 +1,305 @@
+"""Checks for the cells of this notebook: they say what was expected, what came, and what may be wrong.
+
+This file belongs beside the notebook. You need not read or change it, and you do not hand it in.
+"""
+
+import copy
+import sys
+
+import numpy as np
+
+
+def check_close(what, got, expected, tolerance=1e-5, mistakes=None):
+    """Print ok if `got` has the shape and, up to `tolerance`, the numbers of `expected`; else say why not.
+
+    Args:
+        what: what is checked, in words.
+        got: your result.
+        expected: the right result. If it is a tensor, yours must be one, of the same dtype.
+        tolerance: how far a number may be off.
+        mistakes: what other results would mean: a dict from words to the wrong result.
+
+    Raises:
+        AssertionError: if it is not right.
+    """
+    __tracebackhide__ = True
+    got, expected = _arrays(what, got, expected)
+    _check(what, got, np.asarray(expected, dtype=float), tolerance, mistakes or {})
+
+
+def check_equal(what, got, expected, mistakes=None):
+    """Print ok if `got` has the shape, the kind and the entries of `expected`; else say why not.
+
+    For masks and whole numbers. The arguments are those of `check_close`.
+
+    Raises:
+        AssertionError: if it is not right.
+    """
+    __tracebackhide__ = True
+    got, expected = _arrays(what, got, expected)
+    _check(what, got, np.asarray(expected), 0, mistakes or {})
+
+
+def check_number(what, got, expected, mistakes=None):
+    """Print ok if `got` is the whole number `expected`; else say why not.
+
+    Args:
+        what: what is checked, in words.
+        got: your result.
+        expected: the right result.
+        mistakes: what other results would mean: a dict from words to the wrong number.
+
+    Raises:
+        AssertionError: if it is not right.
+    """
+    __tracebackhide__ = True
+    if not _is_number(got):
+        raise AssertionError(f"{what}: expected the number {expected}, got {_describe(got)}")
+    if isinstance(got, int | np.integer) and got == expected:
+        print(f"ok   {what}")
+        return
+    lines = [f"{what}: not as expected", f"expected {expected}, got {got}"]
+    if got == expected:
+        lines.append("the value is right, but it should be a whole number (an int), not a float")
+    lines += [f"maybe: {words}" for words, wrong in (mistakes or {}).items() if got == wrong]
+    raise AssertionError("\n  ".join(lines))
+
+
+def check_raises(what, function, *arguments, error=Exception, mentions=()):
+    """Print ok if calling the function with these arguments raises the error; else say what came.
+
+    Args:
+        what: what is checked, in words.
+        function: your function.
+        arguments: what it is called with.
+        error: the class of the error.
+        mentions: what the error's text should contain.
+
+    Raises:
+        AssertionError: if it returns, raises another error, or the text lacks something.
+    """
+    __tracebackhide__ = True
+    try:
+        got = function(*arguments)
+    except error as caught:
+        missing = [str(word) for word in mentions if str(word) not in str(caught)]
+        if missing:
+            raise AssertionError(
+                f"{what}: the error's text should mention {' and '.join(missing)}\n  it is: {caught}"
+            ) from None
+        print(f"ok   {what}")
+        return
+    except Exception as caught:
+        raise AssertionError(
+            f"{what}: expected {error.__name__}, but {type(caught).__name__} was raised: {caught}"
+        ) from None
+    shown = "\n  ".join(_show(got)).strip() if isinstance(got, np.ndarray) else repr(got)
+    raise AssertionError(f"{what}: expected an error, but no error was raised\n  it returned: {shown}")
+
+
+def check_unchanged(what, function, *arguments):
+    """Print ok if calling the function leaves its arguments as they were.
+
+    Raises:
+        AssertionError: if it changes one in place.
+    """
+    __tracebackhide__ = True
+    copies = copy.deepcopy(arguments)
+    function(*copies)
+    for number, (after, before) in enumerate(zip(copies, arguments, strict=True), start=1):
+        if not np.array_equal(after, before):
+            raise AssertionError(
+                f"{what}: argument {number} was changed in place\n"
+                "  Operations such as x -= … write into the caller's array; make a new one: x = x - …"
+            )
+    print(f"ok   {what}")
+
+
+def filled(module):
+    """Put numbers into a module's weights and biases that are the same for everyone, and return the module."""
+    import torch
+
+    with torch.no_grad():
+        for name, parameter in module.named_parameters():
+            k = torch.arange(parameter.numel(), dtype=torch.float64)
+            parameter.copy_((0.5 * torch.sin(1.3 * k + sum(map(ord, name)))).view(parameter.shape))
+    return module
+
+
+def loaded(module, values):
+    """Put these numbers into a module's weights and biases, by their names, and return the module.
+
+    Args:
+        module: your module.
+        values: a dict from names such as `q_proj.weight` to tensors. Other names in the module are left alone.
+
+    Raises:
+        AssertionError: if the module lacks one of the names, or has another shape there.
+    """
+    __tracebackhide__ = True
+    own = module.state_dict()
+    missing = [name for name in values if name not in own]
+    if missing:
+        has = ", ".join(own) or "none"
+        raise AssertionError(f"the module has no {', '.join(missing)}\n  it has: {has}")
+    for name, value in values.items():
+        if own[name].shape != value.shape:
+            wanted, found = tuple(value.shape), tuple(own[name].shape)
+            raise AssertionError(f"{name} should have shape {wanted}, but it has shape {found}")
+    module.load_state_dict(values, strict=False)
+    return module
+
+
+def check_answers(answers, kinds):
+    """Print which answers there are and whether each is of the right kind. It does not know the right ones.
+
+    Args:
+        answers: a dict of your answers.
+        kinds: a dict from the name of each question to "number" or to the letters to choose from.
+
+    Raises:
+        AssertionError: if an answer is of another kind.
+    """
+    __tracebackhide__ = True
+    if not isinstance(answers, dict):
+        raise AssertionError(f"answers should be a dict, but it is a {type(answers).__name__}")
+    problems = [f"answers[{name!r}]: there is no such question" for name in answers if name not in kinds]
+    for name, kind in kinds.items():
+        answer = answers.get(name)
+        if answer is None:
+            print(f"todo {name}: no answer yet")
+        elif kind == "number" and _is_number(answer):
+            print(f"ok   {name}: a number")
+        elif kind != "number" and isinstance(answer, str) and answer in tuple(kind):
+            print(f"ok   {name}: a choice")
+        else:
+            wanted = "a number, such as 0.5" if kind == "number" else f"one of {_choices(kind)}"
+            problems.append(f"answers[{name!r}] is {answer!r}, but it should be {wanted}")
+    if problems:
+        raise AssertionError("\n  ".join(["not every answer is of the right kind", *problems]))
+
+
+def _arrays(what, got, expected):
+    """Tensors as arrays; anything else as it is."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(expected, torch.Tensor):
+        return got, expected
+    shape, dtype = tuple(expected.shape), expected.dtype
+    if not isinstance(got, torch.Tensor):
+        raise AssertionError(f"{what}: expected a tensor of shape {shape}, got {_describe(got)}")
+    if got.dtype != dtype:
+        raise AssertionError(f"{what}: expected a tensor of dtype {dtype}, got one of dtype {got.dtype}")
+    got, expected = got.detach(), expected.detach()
+    if dtype.is_floating_point:
+        got, expected = got.double(), expected.double()
+    return got.numpy(), expected.numpy()
+
+
+def _is_number(value):
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    return number and bool(np.isfinite(value))
+
+
+def _choices(letters):
+    return ", ".join(f'"{letter}"' for letter in letters)
+
+
+def _check(what, got, expected, tolerance, mistakes):
+    __tracebackhide__ = True
+    if not isinstance(got, np.ndarray):
+        raise AssertionError(f"{what}: expected an array of shape {expected.shape}, got {_describe(got)}")
+    if _same(got, expected, tolerance):
+        print(f"ok   {what}")
+        return
+    lines = [
+        f"{what}: not as expected",
+        f"expected, shape {expected.shape}, dtype {expected.dtype}:",
+        *_show(expected),
+        f"got, shape {got.shape}, dtype {got.dtype}:",
+        *_show(got),
+        *_clues(got, expected, tolerance),
+        *[
+            f"maybe: {words}"
+            for words, wrong in mistakes.items()
+            if _same(got, np.asarray(wrong, expected.dtype), max(tolerance, 1e-3))
+        ],
+    ]
+    raise AssertionError("\n  ".join(lines))
+
+
+def _same(got, expected, tolerance):
+    """Equal in shape, in kind (booleans are not numbers), and in every entry up to the tolerance."""
+    if got.shape != expected.shape or not _comparable(got, expected):
+        return False
+    if expected.dtype == bool:
+        return bool(np.array_equal(got, expected))
+    return bool(np.all(np.abs(got.astype(float) - expected) <= tolerance))
+
+
+def _comparable(got, expected):
+    return (got.dtype == bool) == (expected.dtype == bool) and got.dtype.kind in "biuf"
+
+
+def _show(array):
+    text = np.array2string(array, precision=4, suppress_small=True, threshold=60)
+    return [f"  {line}" for line in text.splitlines() if line.strip()]
+
+
+def _describe(value):
+    if value is None:
+        return "None: is a return missing?"
+    if isinstance(value, tuple | list):
+        return f"a {type(value).__name__} of {len(value)}"
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape}"
+    return f"a {type(value).__name__}"
+
+
+def _clues(got, expected, tolerance):
+    """What can be said in words about a wrong array, from the array alone."""
+    if got.shape != expected.shape:
+        if got.ndim >= 2 and np.swapaxes(got, -1, -2).shape == expected.shape:
+            return ["maybe: the last two axes are swapped"]
+        if got.size == expected.size:
+            return ["the number of entries is right, but the shape is not"]
+        return ["the shape is not right"]
+    if not _comparable(got, expected):
+        return [f"the shape is right, but the dtype should be {expected.dtype}"]
+    if expected.dtype == bool:
+        clues = [_first_difference(got, expected, got != expected)]
+        if np.array_equal(got, ~expected):
+            clues.append("maybe: True and False are the wrong way round; True means that it may attend")
+        return clues
+    got = got.astype(float)
+    if not np.all(np.isfinite(got)):
+        return ["maybe: an exponential overflowed, or a sum was 0; see where NaN or inf first comes up"]
+    clues = [_first_difference(got, expected, np.abs(got - expected) > tolerance)]
+    if got.size and np.all(expected != 0):
+        factors = got / expected
+        if np.ptp(factors) <= 1e-4 * abs(factors.flat[0]):
+            clues.append(f"every entry is {factors.flat[0]:.4g} times what it should be")
+    return clues + _sum_clues(got, expected)
+
+
+def _first_difference(got, expected, wrong):
+    index = tuple(int(i) for i in np.argwhere(wrong)[0])
+    places = ", ".join(map(str, index))
+    return f"first difference at [{places}]: expected {_number(expected[index])}, got {_number(got[index])}"
+
+
+def _number(value):
+    return str(value) if value.dtype == bool else f"{value:.6g}"
+
+
+def _sum_clues(got, expected):
+    """Weights should sum to 1 along some axis: tell if they do so along another one, or along none."""
+    right = [axis for axis in range(expected.ndim) if np.allclose(expected.sum(axis), 1)]
+    if not right or any(np.allclose(got.sum(axis), 1) for axis in right):
+        return []
+    for axis in range(got.ndim):
+        if np.allclose(got.sum(axis), 1):
+            return [f"it sums to 1 along axis {axis}, but should along axis {right[-1]}"]
+    if np.isclose(got.sum(), 1):
+        return ["all entries together sum to 1, but each row should by itself"]
+    sums = ", ".join(f"{number:.4g}" for number in got.sum(right[-1]).flat[:4])
+    return [f"along axis {right[-1]} it should sum to 1, but it sums to {sums}"]

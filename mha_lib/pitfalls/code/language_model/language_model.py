@@ -1,0 +1,96 @@
+"""Mistakes in `LanguageModel`.
+
+The model is the right one but for the part that is written anew. Those without a slug show only in training,
+which is not repeated for a diagnosis.
+"""
+
+import torch
+from torch import Tensor
+
+from mha_lib import language_model as right
+from mha_lib.pitfalls.code import mistake
+from mha_lib.torch_attention import attention
+
+Cache = list[tuple[Tensor, Tensor]] | None
+
+
+class InParts(right.LanguageModel):
+    """The model in parts, of which one is wrong; without a cache."""
+
+    def forward(self, ids: Tensor, cache: Cache = None) -> Tensor:
+        """The logits of each next token."""
+        x = self.embed(ids)  # (batch, n, d_model)
+        for layer in range(len(self.qkv_proj)):
+            x = self.joined(x, self.mixed(self.norm1[layer](x), layer))
+            x = self.joined(x, self.feed_forward[layer](self.norm2[layer](x)))
+        return self.read_out(self.last_norm(x))
+
+    def embed(self, ids: Tensor) -> Tensor:
+        """Tokens and positions."""
+        return self.tokens(ids) + self.positions.weight[: ids.shape[1]]
+
+    def joined(self, x: Tensor, change: Tensor) -> Tensor:
+        """What a block makes of its input and of what a half of it computed."""
+        return x + change
+
+    def mixed(self, x: Tensor, layer: int) -> Tensor:
+        """What the attention of a layer gives."""
+        qkv = self.qkv_proj[layer](x).unflatten(-1, (3, self.num_heads, -1))
+        Q, K, V = qkv.permute(2, 0, 3, 1, 4)  # each (batch, heads, n, d_k)
+        heads, _ = attention(Q, K, V, self.mask(x.shape[1]))
+        return self.out_proj[layer](heads.transpose(1, 2).flatten(2))
+
+    def mask(self, n: int) -> Tensor | None:
+        """The mask `(n, n)`."""
+        return torch.ones(n, n, dtype=torch.bool).tril()
+
+
+@mistake("causal-missing", "language_model.LanguageModel")
+class SeesEverything(InParts):
+    """Wrong: every token sees the whole text."""
+
+    def mask(self, n: int) -> Tensor | None:
+        """Wrong."""
+        return None
+
+
+@mistake("causal-sees-next", "language_model.LanguageModel")
+class SeesNext(InParts):
+    """Wrong: every token sees the one that it should predict."""
+
+    def mask(self, n: int) -> Tensor | None:
+        """Wrong."""
+        return torch.ones(n, n, dtype=torch.bool).tril(1)
+
+
+class WithoutPositions(InParts):
+    """Wrong: the tokens alone are embedded. It can be told by training alone."""
+
+    def embed(self, ids: Tensor) -> Tensor:
+        """Wrong."""
+        return self.tokens(ids)
+
+
+class WithoutResiduals(InParts):
+    """Wrong: each half passes on what it computed, and drops what it was given."""
+
+    def joined(self, x: Tensor, change: Tensor) -> Tensor:
+        """Wrong."""
+        return change
+
+
+@mistake("probabilities-returned", "language_model.LanguageModel")
+class ReturnsProbabilities(right.LanguageModel):
+    """Wrong: a softmax at the end."""
+
+    def forward(self, ids: Tensor, cache: Cache = None) -> Tensor:
+        """Wrong."""
+        return super().forward(ids, cache).softmax(dim=-1)
+
+
+class CutOff(InParts):
+    """Wrong: what attention gives is taken out of the graph."""
+
+    def mixed(self, x: Tensor, layer: int) -> Tensor:
+        """Wrong."""
+        return super().mixed(x, layer).detach()

@@ -1,0 +1,80 @@
+"""Mistakes in `sample`."""
+
+import torch
+from torch import Tensor
+
+from mha_lib import language_model as right
+from mha_lib.pitfalls.code import mistake
+
+
+def drawn(logits: Tensor, temperature: float, generator: torch.Generator | None) -> Tensor:
+    """The next token of each sequence, `(batch, 1)`."""
+    if temperature == 0:
+        return logits.argmax(dim=-1, keepdim=True)
+    chances = (logits / temperature).softmax(dim=-1)
+    return torch.multinomial(chances, 1, generator=generator)
+
+
+@mistake("sample-context-lost", "language_model.sample")
+def sample_context_lost(
+    model: right.LanguageModel, ids: Tensor, steps: int, seed: int, temperature: float = 1.0
+) -> Tensor:
+    """Wrong: each new token is read by itself."""
+    generator = torch.Generator().manual_seed(seed)
+    logits = model(ids)[:, -1]
+    for _ in range(steps):
+        new = drawn(logits, temperature, generator)
+        ids = torch.cat([ids, new], dim=1)
+        logits = model(new)[:, -1]
+    return ids
+
+
+@mistake("sample-always-greedy", "language_model.sample")
+def sample_always_greedy(
+    model: right.LanguageModel, ids: Tensor, steps: int, seed: int, temperature: float = 1.0
+) -> Tensor:
+    """Wrong: the most likely token at every temperature."""
+    return right.sample(model, ids, steps, seed, temperature=0.0)
+
+
+@mistake("sample-seed-ignored", "language_model.sample")
+def sample_seed_ignored(
+    model: right.LanguageModel, ids: Tensor, steps: int, seed: int, temperature: float = 1.0
+) -> Tensor:
+    """Wrong: drawn from the generator that everybody uses."""
+    cache: list[tuple[Tensor, Tensor]] = []
+    new = ids
+    for _ in range(steps):
+        new = drawn(model(new, cache)[:, -1], temperature, None)
+        ids = torch.cat([ids, new], dim=1)
+    return ids
+
+
+@mistake("sample-prompt-dropped", "language_model.sample")
+def sample_prompt_dropped(
+    model: right.LanguageModel, ids: Tensor, steps: int, seed: int, temperature: float = 1.0
+) -> Tensor:
+    """Wrong: only the new tokens are returned."""
+    text = right.sample(model, ids, steps, seed, temperature)
+    return text[:, ids.shape[1] :]
+
+
+@mistake("sample-temperature-inverted", "language_model.sample")
+def sample_temperature_inverted(
+    model: right.LanguageModel, ids: Tensor, steps: int, seed: int, temperature: float = 1.0
+) -> Tensor:
+    """Wrong: logits are multiplied by the temperature."""
+    temperature = 1 / temperature if temperature else 0.0
+    return right.sample(model, ids, steps, seed, temperature)
+
+
+@mistake("sample-recomputes", "language_model.sample")
+def sample_recomputes(
+    model: right.LanguageModel, ids: Tensor, steps: int, seed: int, temperature: float = 1.0
+) -> Tensor:
+    """Wrong: the whole text is read again for each new token."""
+    generator = torch.Generator().manual_seed(seed)
+    for _ in range(steps):
+        new = drawn(model(ids)[:, -1], temperature, generator)
+        ids = torch.cat([ids, new], dim=1)
+    return ids
