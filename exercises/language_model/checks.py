@@ -9,6 +9,13 @@ import sys
 import numpy as np
 
 
+class CheckFailed(AssertionError):  # noqa: N818
+    """A check that is not met. Jupyter shows its sentences alone: the first says what is wrong, the others more."""
+
+    def _render_traceback_(self):
+        return str(self).splitlines()
+
+
 def check_close(what, got, expected, tolerance=1e-5, mistakes=None):
     """Print ok if `got` has the shape and, up to `tolerance`, the numbers of `expected`; else say why not.
 
@@ -20,7 +27,7 @@ def check_close(what, got, expected, tolerance=1e-5, mistakes=None):
         mistakes: what other results would mean: a dict from words to the wrong result.
 
     Raises:
-        AssertionError: if it is not right.
+        CheckFailed: if it is not right.
     """
     __tracebackhide__ = True
     got, expected = _arrays(what, got, expected)
@@ -33,7 +40,7 @@ def check_equal(what, got, expected, mistakes=None):
     For masks and whole numbers. The arguments are those of `check_close`.
 
     Raises:
-        AssertionError: if it is not right.
+        CheckFailed: if it is not right.
     """
     __tracebackhide__ = True
     got, expected = _arrays(what, got, expected)
@@ -50,19 +57,18 @@ def check_number(what, got, expected, mistakes=None):
         mistakes: what other results would mean: a dict from words to the wrong number.
 
     Raises:
-        AssertionError: if it is not right.
+        CheckFailed: if it is not right.
     """
     __tracebackhide__ = True
     if not _is_number(got):
-        raise AssertionError(f"{what}: expected the number {expected}, got {_describe(got)}")
+        raise CheckFailed(f"{what}: expected the number {expected}, got {_describe(got)}")
     if isinstance(got, int | np.integer) and got == expected:
         print(f"ok   {what}")
         return
-    lines = [f"{what}: not as expected", f"expected {expected}, got {got}"]
+    lines = [f"maybe: {words}" for words, wrong in (mistakes or {}).items() if got == wrong]
     if got == expected:
         lines.append("the value is right, but it should be a whole number (an int), not a float")
-    lines += [f"maybe: {words}" for words, wrong in (mistakes or {}).items() if got == wrong]
-    raise AssertionError("\n  ".join(lines))
+    raise CheckFailed("\n  ".join([f"{what}: expected {expected}, got {got}", *lines]))
 
 
 def check_raises(what, function, *arguments, error=Exception, mentions=()):
@@ -76,7 +82,7 @@ def check_raises(what, function, *arguments, error=Exception, mentions=()):
         mentions: what the error's text should contain.
 
     Raises:
-        AssertionError: if it returns, raises another error, or the text lacks something.
+        CheckFailed: if it returns, raises another error, or the text lacks something.
     """
     __tracebackhide__ = True
     try:
@@ -84,31 +90,31 @@ def check_raises(what, function, *arguments, error=Exception, mentions=()):
     except error as caught:
         missing = [str(word) for word in mentions if str(word) not in str(caught)]
         if missing:
-            raise AssertionError(
+            raise CheckFailed(
                 f"{what}: the error's text should mention {' and '.join(missing)}\n  it is: {caught}"
             ) from None
         print(f"ok   {what}")
         return
     except Exception as caught:
-        raise AssertionError(
+        raise CheckFailed(
             f"{what}: expected {error.__name__}, but {type(caught).__name__} was raised: {caught}"
         ) from None
     shown = "\n  ".join(_show(got)).strip() if isinstance(got, np.ndarray) else repr(got)
-    raise AssertionError(f"{what}: expected an error, but no error was raised\n  it returned: {shown}")
+    raise CheckFailed(f"{what}: expected an error, but no error was raised\n  it returned: {shown}")
 
 
 def check_unchanged(what, function, *arguments):
     """Print ok if calling the function leaves its arguments as they were.
 
     Raises:
-        AssertionError: if it changes one in place.
+        CheckFailed: if it changes one in place.
     """
     __tracebackhide__ = True
     copies = copy.deepcopy(arguments)
     function(*copies)
     for number, (after, before) in enumerate(zip(copies, arguments, strict=True), start=1):
         if not np.array_equal(after, before):
-            raise AssertionError(
+            raise CheckFailed(
                 f"{what}: argument {number} was changed in place\n"
                 "  Operations such as x -= … write into the caller's array; make a new one: x = x - …"
             )
@@ -134,49 +140,49 @@ def loaded(module, values):
         values: a dict from names such as `q_proj.weight` to tensors. Other names in the module are left alone.
 
     Raises:
-        AssertionError: if the module lacks one of the names, or has another shape there.
+        CheckFailed: if the module lacks one of the names, or has another shape there.
     """
     __tracebackhide__ = True
     own = module.state_dict()
     missing = [name for name in values if name not in own]
     if missing:
         has = ", ".join(own) or "none"
-        raise AssertionError(f"the module has no {', '.join(missing)}\n  it has: {has}")
+        raise CheckFailed(f"the module has no {', '.join(missing)}\n  it has: {has}")
     for name, value in values.items():
         if own[name].shape != value.shape:
             wanted, found = tuple(value.shape), tuple(own[name].shape)
-            raise AssertionError(f"{name} should have shape {wanted}, but it has shape {found}")
+            raise CheckFailed(f"{name} should have shape {wanted}, but it has shape {found}")
     module.load_state_dict(values, strict=False)
     return module
 
 
 def check_answers(answers, kinds):
-    """Print which answers there are and whether each is of the right kind. It does not know the right ones.
+    """Print which answers there are; all should be of the right kind. It does not know whether they are right.
 
     Args:
         answers: a dict of your answers.
         kinds: a dict from the name of each question to "number" or to the letters to choose from.
 
     Raises:
-        AssertionError: if an answer is of another kind.
+        CheckFailed: if an answer is of another kind.
     """
     __tracebackhide__ = True
     if not isinstance(answers, dict):
-        raise AssertionError(f"answers should be a dict, but it is a {type(answers).__name__}")
+        raise CheckFailed(f"answers should be a dict, but it is a {type(answers).__name__}")
     problems = [f"answers[{name!r}]: there is no such question" for name in answers if name not in kinds]
     for name, kind in kinds.items():
         answer = answers.get(name)
         if answer is None:
             print(f"todo {name}: no answer yet")
         elif kind == "number" and _is_number(answer):
-            print(f"ok   {name}: a number")
+            print(f"have {name}: {_plain(answer)}, a number")
         elif kind != "number" and isinstance(answer, str) and answer in tuple(kind):
-            print(f"ok   {name}: a choice")
+            print(f"have {name}: {answer!r}, a choice")
         else:
             wanted = "a number, such as 0.5" if kind == "number" else f"one of {_choices(kind)}"
             problems.append(f"answers[{name!r}] is {answer!r}, but it should be {wanted}")
     if problems:
-        raise AssertionError("\n  ".join(["not every answer is of the right kind", *problems]))
+        raise CheckFailed("\n  ".join(["not every answer is of the right kind", *problems]))
 
 
 def _arrays(what, got, expected):
@@ -186,9 +192,9 @@ def _arrays(what, got, expected):
         return got, expected
     shape, dtype = tuple(expected.shape), expected.dtype
     if not isinstance(got, torch.Tensor):
-        raise AssertionError(f"{what}: expected a tensor of shape {shape}, got {_describe(got)}")
+        raise CheckFailed(f"{what}: expected a tensor of shape {shape}, got {_describe(got)}")
     if got.dtype != dtype:
-        raise AssertionError(f"{what}: expected a tensor of dtype {dtype}, got one of dtype {got.dtype}")
+        raise CheckFailed(f"{what}: expected a tensor of dtype {dtype}, got one of dtype {got.dtype}")
     got, expected = got.detach(), expected.detach()
     if dtype.is_floating_point:
         got, expected = got.double(), expected.double()
@@ -196,8 +202,14 @@ def _arrays(what, got, expected):
 
 
 def _is_number(value):
+    value = _plain(value)
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     return number and bool(np.isfinite(value))
+
+
+def _plain(value):
+    """An array or a tensor without axes as the number in it; anything else as it is."""
+    return value.item() if getattr(value, "shape", None) == () and hasattr(value, "item") else value
 
 
 def _choices(letters):
@@ -207,24 +219,25 @@ def _choices(letters):
 def _check(what, got, expected, tolerance, mistakes):
     __tracebackhide__ = True
     if not isinstance(got, np.ndarray):
-        raise AssertionError(f"{what}: expected an array of shape {expected.shape}, got {_describe(got)}")
+        raise CheckFailed(f"{what}: expected an array of shape {expected.shape}, got {_describe(got)}")
     if _same(got, expected, tolerance):
         print(f"ok   {what}")
         return
+    named = [
+        f"maybe: {words}"
+        for words, wrong in mistakes.items()
+        if _same(got, np.asarray(wrong, expected.dtype), max(tolerance, 1e-3))
+    ]
+    first, *others = [*named, *_clues(got, expected, tolerance)]
     lines = [
-        f"{what}: not as expected",
+        f"{what}: not as expected; {first}",
         f"expected, shape {expected.shape}, dtype {expected.dtype}:",
         *_show(expected),
         f"got, shape {got.shape}, dtype {got.dtype}:",
         *_show(got),
-        *_clues(got, expected, tolerance),
-        *[
-            f"maybe: {words}"
-            for words, wrong in mistakes.items()
-            if _same(got, np.asarray(wrong, expected.dtype), max(tolerance, 1e-3))
-        ],
+        *others,
     ]
-    raise AssertionError("\n  ".join(lines))
+    raise CheckFailed("\n  ".join(lines))
 
 
 def _same(got, expected, tolerance):
