@@ -51,6 +51,7 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # Every item is tested in parts, and each part that passes earns its points. Before a layer is tested, numbers
 # of the tests' own choice are written into its parameters, those of the norms included. Any code that keeps the
 # contract is right, but the parameters have the names that it gives them.
+# Where a docstring promises more than the contract, the contract counts.
 #
 # | letter | meaning | letter | meaning |
 # |---|---|---|---|
