@@ -527,6 +527,7 @@ def inputs_unchanged(rng):
 #   other weights grow by 1/(1 − dropout), as `nn.Dropout` does it. Each weight has a draw of its own, in every
 #   head, for every query and key of every sequence, and a new one at every call. With `dropout=1.0` the output
 #   is `out_proj.bias` in training; in eval mode dropout changes nothing. By default there is none.
+# * Extra buffers are allowed. Half precision is not tested.
 #
 # **Worked example.** Four features, two heads, two tokens. All projections pass their input on, except that
 # `q_proj` gives every token the same query: √2 times feature 0 for the first head, √2 times feature 3 for the
@@ -1400,8 +1401,9 @@ def can_be_trained(rng):
 # **Contract** of `sdpa_attention(Q, K, V, mask=None)`
 #
 # * The arguments are those of `attention`: any number of leading axes, every dtype, masks of the same shapes.
-# * Returns the output alone, equal to that of `attention`, computed by `scaled_dot_product_attention`. What that
-#   function gives to a query without keys depends on its kernel; here it is 0.
+# * Returns the output alone, equal to that of `attention`, computed by `scaled_dot_product_attention`. The points
+#   depend on the values; a missing call is shown to the instructor. For a query without keys the
+#   output is 0.
 #
 # **Worked example.** With `Q`, `K`, `V` as in item 1:
 #

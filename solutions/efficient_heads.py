@@ -433,6 +433,7 @@ for n in (1_000, 4_000, 32_000, 128_000):
 # * Two objects have nothing to do with each other, also if they are made of the same weights: neither making
 #   an object nor `forward` changes an argument.
 # * Only the outputs are graded: you may keep the chunks and compute everything again.
+#   Later changes of the arguments by the caller are not tested.
 #
 # **Worked example.** `W_Q` and `W_K` are 0, so that all scores are 0 and each token takes the mean of the
 # values that it sees. The values are the tokens themselves.
@@ -916,8 +917,8 @@ def inputs_unchanged(rng):
 # * `heads` is a list of the heads to remove, as whole numbers from 0 to `num_heads` − 1. They are distinct and
 #   in any order. The list may be empty, but never names all heads.
 # * Returns five things: `(W_Q, W_K, W_V, W_O, new_num_heads)`, four smaller arrays of the shapes above and the
-#   number of heads that are left, an `int` or `np.int64`. Attention with them gives what the full layer gives without those
-#   heads. The heads that are left may stand in any order, the same in all four arrays.
+#   number of heads that are left, an `int` or `np.int64`. Attention with them gives what the full
+#   layer gives without those heads. The heads that are left may stand in any order, the same in all four arrays.
 #
 # **Worked example.** Two heads of width 2 in a layer with d_model = 1; head 0 goes.
 #

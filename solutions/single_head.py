@@ -746,7 +746,8 @@ def boolean(rng):
 # * `keep`: `None`, or a boolean array `(batch, n)`, `True` where the token is real. Any pattern may come, as
 #   long as the first token of each sequence is real. `None` means that all tokens are real.
 # * Returns a boolean array that broadcasts to `(batch, heads, n, n)`: for example `(batch, 1, n, n)`; when
-#   `keep` is `None`, `(n, n)` and `(1, 1, n, n)` are both right. Its entry for query i and key j is `True` exactly if j ≤ i and token j is real.
+#   `keep` is `None`, `(n, n)` and `(1, 1, n, n)` are both right.
+#   Its entry for query i and key j is `True` exactly if j ≤ i and token j is real.
 #   Rows of queries that are padding themselves follow the same rule.
 #
 # **Worked example.** One sequence of three tokens, the last of which is padding.
