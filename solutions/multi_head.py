@@ -1179,8 +1179,8 @@ def whole_number(rng):
 #
 # * `n`: number of tokens of the one sequence, `d_model`: width of the layer; ints.
 # * Returns, as an int or `np.int64`, the floating-point operations of all matrix products in one forward pass
-#   of multi-head self-attention: the four projections, the scores, and the weights times the values. A multiplication and
-#   an addition count as 2. There is no mask, and softmax, scale and biases are not counted.
+#   of multi-head self-attention: the four projections, the scores, and the weights times the values. A
+#   multiplication and an addition count as 2. There is no mask, and softmax, scale and biases are not counted.
 #
 # The number of heads is no argument: find out why.
 #
