@@ -67,8 +67,8 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # **How it is graded.** By more tests than you see here: other sizes, other numbers, more of each contract.
 # Every item is tested in parts, and each part that passes earns its points. Before a layer is tested, numbers
 # of the tests' own choice are written into its parameters, so it does not matter how yours start. Any code
-# that keeps the contract is right; where a docstring promises more, the contract counts. Use PyTorch;
-# `nn.MultiheadAttention` itself is no answer to items 2 and 3, since its parameters have other names.
+# that keeps the contract is right. Where a docstring promises more than the contract, the contract counts.
+# Use PyTorch; `nn.MultiheadAttention` itself is no answer to items 2 and 3: its parameters have other names.
 #
 # | letter | meaning | letter | meaning |
 # |---|---|---|---|
@@ -121,8 +121,9 @@ from mha_lib.heads import head_dim
 #   `float32`, `float64`, `float16`, `bfloat16`. The dots stand for the same leading axes in all three: none,
 #   `(batch,)`, `(batch, heads)` or more. `n` and `m` may differ or not, either may be 1, and `d_k` and `d_v` may
 #   differ. The tensors need not be contiguous: they may come from a `transpose`, as those of a layer's heads do.
-# * `mask` is `None`, or a boolean tensor with a shape that broadcasts to `(..., n, m)`, for example `(n, m)` or
-#   `(batch, 1, n, m)`. Where it is `False`, the weight is 0, and the other weights of the query still sum to 1.
+# * A mask is boolean: `(n, m)` or `(batch, 1, n, m)` (padding: `(batch, 1, 1, m)`), never `(batch, n, m)`.
+#   If `Q` has two or three axes, it is `(n, m)`. Where it is `False`, the weight is 0, and the other weights of
+#   the query still sum to 1.
 # * A query for which the mask is `False` everywhere gets weights 0 and output 0.
 # * Scores are finite. Those of keys that a query may attend to can be as low as −20,000. A masked score is never
 #   more than 30 above the largest score that its query may attend to. In half precision no |q·k| is above 100.
@@ -162,10 +163,10 @@ from mha_lib.heads import head_dim
 #
 # <details><summary>Hint: a query without keys</summary>
 #
-# A row of nothing but −∞ gives 0/0 in the softmax: NaN. Setting NaN to 0 afterwards mends the output, but a
-# gradient may already be lost on the way back. It is safer to let no NaN come up: give such a row any finite
-# scores, and set its weights to 0 after the softmax. `mask.any(dim=-1, keepdim=True)` tells which rows have a
-# key. Do it without writing into the weights in place: the backward pass of the softmax still needs them.
+# The softmax of a row of −∞ is NaN. If you *add* −∞ to the scores and replace NaN afterwards, the output is
+# right, but gradients are NaN; after `masked_fill` they are finite. You avoid NaN altogether if you give such a
+# row finite scores and set its weights to 0 after the softmax. `mask.any(dim=-1, keepdim=True)` tells which rows
+# have a key. Do not write into the weights in place: the backward pass of the softmax still needs them.
 # </details>
 
 # %% role="solution" item="attention"
@@ -534,6 +535,7 @@ def inputs_unchanged(rng):
 #   other weights grow by 1/(1 − dropout), as `nn.Dropout` does it. Each weight has a draw of its own, in every
 #   head, for every query and key of every sequence, and a new one at every call. With `dropout=1.0` the output
 #   is `out_proj.bias` in training; in eval mode dropout changes nothing. By default there is none.
+# * Extra buffers are allowed. Half precision is not tested.
 #
 # **Worked example.** Four features, two heads, two tokens. All projections pass their input on, except that
 # `q_proj` gives every token the same query: √2 times feature 0 for the first head, √2 times feature 3 for the
@@ -1180,7 +1182,8 @@ def input_unchanged(rng):
 # * The new layer's weights are copies: whatever happens to `builtin` later does not change it, and `builtin` is
 #   not changed now. They can be trained: they ask for gradients, and an optimizer takes them (it takes leaves
 #   only, no tensors that were computed from others).
-# * dtype, dropout and mode (training or eval) are those of `builtin`.
+# * dtype, dropout and mode (training or eval) are those of `builtin`. The tests read the mode from `training`,
+#   and dropout from outputs: you may store the probability under any name.
 #
 # It builds on your `MultiHeadAttention`, but most parts of the test read the weights by their names, so you
 # can have their points with a layer that does not compute the right thing yet. About masks: for
@@ -1419,8 +1422,9 @@ def can_be_trained(rng):
 # **Contract** of `sdpa_attention(Q, K, V, mask=None)`
 #
 # * The arguments are those of `attention`: any number of leading axes, every dtype, masks of the same shapes.
-# * Returns the output alone, equal to that of `attention`, computed by `scaled_dot_product_attention`. What that
-#   function gives to a query without keys depends on its kernel; here it is 0.
+# * Returns the output alone, equal to that of `attention`, computed by `scaled_dot_product_attention`. The points
+#   depend on the values; a missing call is shown to the instructor. For a query without keys the
+#   output is 0.
 #
 # **Worked example.** With `Q`, `K`, `V` as in item 1:
 #

@@ -48,7 +48,8 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # **How it is graded.** By more tests than you see here: other sizes, other numbers, more of each contract.
 # Every item is tested in parts, and each part that passes earns its points. Any code that keeps the contract
-# is right, a loop as well as one line. Use NumPy and nothing else.
+# is right, a loop as well as one line. Where a docstring promises more than the contract, the contract counts.
+# Use NumPy and nothing else.
 #
 # | letter | meaning | letter | meaning |
 # |---|---|---|---|
@@ -301,7 +302,7 @@ def inputs_unchanged(rng):
 # * All arguments are whole numbers and at least 1: sequences, tokens in each, layers, key heads in each layer
 #   (and as many value heads), the width of a head, which is the same for keys and values, and the bytes of
 #   one number: 2 for the 16-bit formats, 4 for float32.
-# * Returns the bytes of all keys and values together, as an `int`.
+# * Returns the bytes of all keys and values together, as an `int` or `np.int64`.
 #
 # **Worked example.** One sequence of three tokens, two layers, one key head of width 4. Keys: 3·2·1·4 = 24
 # numbers; values: as many. Together 48 numbers of 2 bytes.
@@ -434,8 +435,8 @@ for n in (1_000, 4_000, 32_000, 128_000):
 #   or fewer of them. Until then the batch size stays the same.
 # * Two objects have nothing to do with each other, also if they are made of the same weights: neither making
 #   an object nor `forward` changes an argument.
-# * It is not graded how you do it, only what comes out: whoever keeps the chunks and computes everything
-#   again is right, if slow.
+# * Only the outputs are graded: you may keep the chunks and compute everything again.
+#   Later changes of the arguments by the caller are not tested.
 #
 # **Worked example.** `W_Q` and `W_K` are 0, so that all scores are 0 and each token takes the mean of the
 # values that it sees. The values are the tokens themselves.
@@ -919,8 +920,8 @@ def inputs_unchanged(rng):
 # * `heads` is a list of the heads to remove, as whole numbers from 0 to `num_heads` − 1. They are distinct and
 #   in any order. The list may be empty, but never names all heads.
 # * Returns five things: `(W_Q, W_K, W_V, W_O, new_num_heads)`, four smaller arrays of the shapes above and the
-#   number of heads that are left, an `int`. Attention with them gives what the full layer gives without those
-#   heads. The heads that are left may stand in any order, the same in all four arrays.
+#   number of heads that are left, an `int` or `np.int64`. Attention with them gives what the full
+#   layer gives without those heads. The heads that are left may stand in any order, the same in all four arrays.
 #
 # **Worked example.** Two heads of width 2 in a layer with d_model = 1; head 0 goes.
 #

@@ -53,7 +53,8 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # **How it is graded.** By more tests than you see here: other sizes, other numbers, more of each contract.
 # Every item is tested in parts, and each part that passes earns its points. Any code that keeps the contract
-# is right, a loop as well as one line. Use NumPy and nothing else.
+# is right, a loop as well as one line. Where a docstring promises more than the contract, the contract counts.
+# Use NumPy and nothing else.
 #
 # | letter | meaning | letter | meaning |
 # |---|---|---|---|
@@ -92,7 +93,7 @@ from mha_lib.masks import causal_mask
 # **Contract** of `head_dim(d_model, num_heads)`
 #
 # * Both arguments are ints.
-# * Returns `d_k` as an int.
+# * Returns `d_k` as an int (an `np.int64` is right, too).
 # * Raises a `ValueError` if `num_heads` does not divide `d_model`, or if one of the two is 0 or negative. The
 #   error's text contains both numbers.
 #
@@ -410,8 +411,8 @@ print("two reshapes undo each other as well:         ", np.array_equal(wrong.res
 # * `W_Q`, `W_K`, `W_V`, `W_O`: weights `(d_model, d_model)`, used as `X @ W`. Head i owns the columns from
 #   `i*d_k` up to, but without, `(i+1)*d_k` of the first three, and so the *rows* of these numbers of `W_O`.
 # * `num_heads`: int that divides `d_model`; you need not check it.
-# * `mask`: `None`, or boolean, `(n, n)` for all sequences and heads alike, or `(batch, 1, n, n)`, one for each
-#   sequence and all its heads. Every query has at least one key that it may attend to.
+# * A mask is boolean: `(n, m)` or `(batch, 1, n, m)` (padding: `(batch, 1, 1, m)`), never `(batch, n, m)`.
+#   Here m = n. Every query has at least one key.
 # * Scores are finite. They can be in the thousands, and those of keys that a query may attend to can be as
 #   low as −20,000. A masked score is never more than 30 above the largest score that its query may attend to.
 # * Returns the output `(batch, n, d_model)` alone, without the weights.
@@ -1059,7 +1060,7 @@ def inputs_unchanged(rng):
 #   check it.
 # * `num_kv_heads`: int that divides `num_heads`. `None`: as many as `num_heads`.
 # * `bias`: whether each of the four projections has a bias, one number for each column of its weights.
-# * Returns the number of parameters of the four projections together, as an int.
+# * Returns the number of parameters of the four projections together, as an int or `np.int64`.
 #
 # **Worked example.**
 #
@@ -1178,9 +1179,9 @@ def whole_number(rng):
 # **Contract** of `attention_flops(n, d_model)`
 #
 # * `n`: number of tokens of the one sequence, `d_model`: width of the layer; ints.
-# * Returns, as an int, the floating-point operations of all matrix products in one forward pass of multi-head
-#   self-attention: the four projections, the scores, and the weights times the values. A multiplication and
-#   an addition count as 2. There is no mask, and softmax, scale and biases are not counted.
+# * Returns, as an int or `np.int64`, the floating-point operations of all matrix products in one forward pass
+#   of multi-head self-attention: the four projections, the scores, and the weights times the values. A
+#   multiplication and an addition count as 2. There is no mask, and softmax, scale and biases are not counted.
 #
 # The number of heads is no argument: find out why.
 #

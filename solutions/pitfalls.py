@@ -41,8 +41,8 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # **How it is graded.** What you mend is tested like the function itself in the assignments before. Your checks
 # are handed functions that they can call and not look into: right ones, in many styles, which they must accept,
 # and known mistakes, which they should catch. Each mistake that is caught earns points, but only if your check
-# accepts every right function: one that rejects a right one proves nothing about the others. Use NumPy and
-# nothing else.
+# accepts every right function. Where a docstring promises more than the contract, the contract counts.
+# Use NumPy and nothing else.
 #
 # The words are those of the assignments before. `batch` sequences have `n` queries and `m` keys; a head is `d_k`
 # wide, its values `d_v`, the layer `d_model`. Masks are boolean, `True` = may attend. A function never changes
@@ -200,7 +200,7 @@ from mha_lib.pitfalls.code.multi_head.split_heads import split_heads_without_tra
 #
 # * `x` is `(batch, n, d_model)`; the result is `(batch, heads, n, d_k)` with d_k = d_model / heads.
 # * Head i holds the features `i*d_k … (i+1)*d_k - 1` of every token.
-# * It raises an error (a `ValueError` is best) if the heads do not divide d_model.
+# * It raises an error if the heads do not divide d_model. Any exception is right.
 #
 # **Worked example.** Two tokens with the features 0, 1, 2, 3 and 10, 11, 12, 13, and two heads: head 0 holds
 # `[[0, 1], [10, 11]]` and head 1 holds `[[2, 3], [12, 13]]`.
@@ -500,12 +500,13 @@ parts = part_for_each(
 # * If it is right, return `None`. If it is wrong, raise an error: any exception rejects it, and an `assert` is
 #   fine. A returned `False` does *not* reject it.
 # * Accept every right way of writing it: loops, another order of operations, single precision inside. So compare
-#   with a tolerance of 1e-5 where no score is above 10 in size, as with normal random numbers, and of 1e-2 where
-#   scores are larger; do not compare dtypes; the pair may be a tuple or a list.
+#   with a tolerance of 1e-5 where no score q·k/√d_k, masked or not, is above 10 in size, and of 1e-2 elsewhere;
+#   do not compare dtypes; the pair may be a tuple or a list.
 # * Call it only with what its contract allows. For scores that means: they are finite, every query keeps at least
 #   one key, and no masked score exceeds the largest kept score of its row by more than 30. Kept scores may be in
-#   the thousands, and as low as −20,000 for a whole row. A mask is `(n, m)`, or `(batch, 1, n, m)` for each
-#   sequence; padding is `(batch, 1, 1, m)`.
+#   the thousands, and as low as −20,000 for a whole row. Pass the mask by position or by name.
+# * A mask is boolean: `(n, m)` or `(batch, 1, n, m)` (padding: `(batch, 1, 1, m)`), never `(batch, n, m)`.
+#   If `Q` has two or three axes, it is `(n, m)`.
 #
 # **Worked example.** This check accepts what is right, and catches a wrong shape and nothing else:
 #
@@ -571,7 +572,8 @@ parts = checker_parts(check_attention, "single_head.attention", right=1, each=0.
 #
 # * `candidate` should be `split_heads(x, num_heads)` with the contract of item 3, its error included.
 # * If it is right, return `None`; if it is wrong, raise an error. Accept every right way of writing it.
-# * Call it only with what its contract allows: `x` of three axes, a positive number of heads.
+# * Call it only with what its contract allows: `x` of three axes, a positive number of heads. There may be more
+#   heads than features: then it should raise an error.
 #
 # **Worked example.** See item 7.
 #

@@ -51,7 +51,8 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # **How it is graded.** By more tests than you see here, with small random weights: other sizes, other numbers,
 # more of each contract. Every item is tested in parts, and each part that passes earns its points. Any code
-# that keeps the contract is right. Use NumPy and nothing else.
+# that keeps the contract is right. Where a docstring promises more than the contract, the contract counts.
+# Use NumPy and nothing else.
 #
 # **Heads and layers are counted from 0**, in the code and in this text: head 3-1 is head 1 of layer 3.
 

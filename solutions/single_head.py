@@ -216,9 +216,9 @@ def input_unchanged(rng):
 # * `Q` is `(..., n, d_k)`, `K` is `(..., m, d_k)`, `V` is `(..., m, d_v)`. The dots stand for the same
 #   leading axes in all three: none, `(batch,)`, `(batch, heads)` or more. `n` and `m` may differ, either may be
 #   the larger one, and each may be 1; `d_k` and `d_v` may differ, too.
-# * `mask` is `None`, or boolean with a shape that broadcasts to `(..., n, m)`, for example `(n, m)` for all
-#   sequences alike or `(batch, 1, n, m)`. Where it is `False`, the weight is 0, and the other weights of the
-#   query still sum to 1. Every query has at least one key that it may attend to.
+# * A mask is boolean: `(n, m)` or `(batch, 1, n, m)` (padding: `(batch, 1, 1, m)`), never `(batch, n, m)`.
+#   If `Q` has two or three axes, it is `(n, m)`. Where it is `False`, the weight is 0, and the other weights of
+#   the query still sum to 1. Every query has at least one key.
 # * Scores are finite. Those of keys that a query may attend to can be as low as −20,000. A masked score is never
 #   more than 30 above the largest score that its query may attend to.
 # * Returns two arrays, `(output, weights)`: `(..., n, d_v)` and `(..., n, m)`.
@@ -745,8 +745,9 @@ def boolean(rng):
 # * `n`: whole number of queries and keys.
 # * `keep`: `None`, or a boolean array `(batch, n)`, `True` where the token is real. Any pattern may come, as
 #   long as the first token of each sequence is real. `None` means that all tokens are real.
-# * Returns a boolean array that broadcasts to `(batch, heads, n, n)`: for example `(batch, 1, n, n)`, or `(n,
-#   n)` when `keep` is `None`. Its entry for query i and key j is `True` exactly if j ≤ i and token j is real.
+# * Returns a boolean array that broadcasts to `(batch, heads, n, n)`: for example `(batch, 1, n, n)`; when
+#   `keep` is `None`, `(n, n)` and `(1, 1, n, n)` are both right.
+#   Its entry for query i and key j is `True` exactly if j ≤ i and token j is real.
 #   Rows of queries that are padding themselves follow the same rule.
 #
 # **Worked example.** One sequence of three tokens, the last of which is padding.
@@ -931,7 +932,7 @@ print(f"k = 4, two heads:                     {explained(4, [[0.5, 0.5, 0, 0], [
 # **Points** {points answers} · **Difficulty** 3 of 5 · **Importance** 4 of 5 · **Minutes** 30 ·
 # **Book** *One head*, section *Why √d_k*, and *The limit of one head*
 #
-# Put your answers in place of `None`: numbers as numbers (0.5, not "1/2"; three digits are enough), choices
+# Put your answers in place of `None`: numbers as numbers (0.5, not "1/2"; they may be off by 0.005), choices
 # as one letter in quotation marks. Each is worth one point.
 #
 # **The scale.** The entries of q and k are independent with mean 0 and variance 1.

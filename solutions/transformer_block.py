@@ -51,6 +51,7 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # Every item is tested in parts, and each part that passes earns its points. Before a layer is tested, numbers
 # of the tests' own choice are written into its parameters, those of the norms included. Any code that keeps the
 # contract is right, but the parameters have the names that it gives them.
+# Where a docstring promises more than the contract, the contract counts.
 #
 # | letter | meaning | letter | meaning |
 # |---|---|---|---|
@@ -265,10 +266,10 @@ plt.show()
 #   post-norm. `num_heads` divides `d_model`.
 # * Four submodules: `attention`, a `MultiHeadAttention`; `feed_forward`, a `FeedForward`; `norm1` and `norm2`,
 #   layer normalisations over the `d_model` features of each token, with weight and bias and an epsilon of 1e-5
-#   (`nn.LayerNorm` as it comes). No dropout.
+#   (`nn.LayerNorm`, or a class of your own that equals it). No dropout.
 # * `forward(self, x, mask=None)`: `x` is `(batch, n, d_model)`, any n from 1; `mask`, for the attention, is `None`
-#   or boolean, `(n, n)` or `(batch, 1, n, n)`, and may be another one at each call. It holds in training as in
-#   eval mode. Returns `(batch, n, d_model)`.
+#   or boolean, `(n, n)` or `(batch, 1, n, n)`, and may be another one at each call. Every query has a key. Training
+#   and eval mode give the same. Returns `(batch, n, d_model)`.
 #
 # It uses your `FeedForward`. If that is not ready, any module with linear layers `up` and `down` will do; most
 # parts of the test do not look at its curve.
