@@ -59,9 +59,8 @@ class LanguageModel(nn.Module):
         x = self.tokens(ids) + self.positions.weight[past : past + n]  # (batch, n, d_model)
         for layer in range(len(self.qkv_proj)):
             qkv = self.qkv_proj[layer](self.norm1[layer](x))  # (batch, n, 3 * d_model)
-            Q, K, V = qkv.unflatten(-1, (3, self.num_heads, -1)).permute(
-                2, 0, 3, 1, 4
-            )  # (batch, heads, n, d_k)
+            qkv = qkv.unflatten(-1, (3, self.num_heads, -1))  # (batch, n, 3, heads, d_k)
+            Q, K, V = qkv.permute(2, 0, 3, 1, 4)  # each (batch, heads, n, d_k)
             if cache is not None:
                 if past:
                     K = torch.cat([cache[layer][0], K], dim=2)  # (batch, heads, past + n, d_k)
