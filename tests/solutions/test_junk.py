@@ -47,11 +47,8 @@ TORCH_JUNK = [  # and where a tensor is
     (None, torch.ones(2)),
     torch.ones(2, 5, 6).numpy(),
 ]
-TENSORS = (
-    "batched_torch",
-    "transformer_block",
-    "modern_heads",
-)  # the assignments in which tensors are asked for
+# the assignments in which tensors are asked for
+TENSORS = ("batched_torch", "transformer_block", "modern_heads", "language_model")
 
 
 def kind(name, item):
@@ -71,13 +68,12 @@ def items(wanted, tensors):
 
 
 FUNCTIONS = items("function", tensors=False)
-MODERN = [(name, item) for name, item in items("function", tensors=True) if name == "modern_heads"]
 TURNING = [(name, item) for name, item in FUNCTIONS if name in ("single_head", "multi_head")]
 MOST = {
     "batched_torch": 0.5,
     "transformer_block": 0.99,
 }  # the share that may be earned if the first results are right
-LAYERS = [(name, item, MOST[name]) for name, item in items("layer", tensors=True)]
+LAYERS = [(name, item, MOST[name]) for name, item in items("layer", tensors=True) if name in MOST]
 
 
 # Functions
@@ -103,7 +99,7 @@ def test_a_function_of_junk_in_the_place_of_tensors_earns_nothing(judge_item, na
     [
         *FUNCTIONS,
         ("batched_torch", "from_builtin"),
-        *((n, i) for n, i in items("function", True) if n == "modern_heads"),
+        *((name, item) for name, item in items("function", tensors=True) if name == "modern_heads"),
     ],
 )
 @pytest.mark.parametrize("place", [0, -1])

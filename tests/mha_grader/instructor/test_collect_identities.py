@@ -1,0 +1,95 @@
+"""Nobody's file may become somebody else's, whatever names an archive has."""
+
+import pytest
+
+from tests.mha_grader.small_course import NAME
+
+from .conftest import submitted
+
+NOTEBOOK = f"{NAME}.ipynb"
+MOODLE = "assignsubmission_file_"
+
+
+def test_a_files_name_cannot_hand_in_for_somebody_else(course, gather):
+    gather(
+        {
+            f"Ann Lee_1_{MOODLE}/{NOTEBOOK}": "of ann",
+            f"Eve Doe_2_{MOODLE}/Ann Lee_1_{MOODLE}{NOTEBOOK}": "of eve",
+            f"Eve Doe_2_{MOODLE}/Ann Lee_1_{MOODLE}/{NOTEBOOK}": "of eve",
+        }
+    )
+    assert submitted(course)[f"Ann Lee/{NAME}/{NOTEBOOK}"] == "of ann"
+    gather({f"leeann_1_2_{NOTEBOOK}": "of ann", f"doeeve_3_4_leeann_1_2_{NOTEBOOK}": "of eve"})
+    assert submitted(course)[f"1/{NAME}/{NOTEBOOK}"] == "of ann"
+    gather({f"ann/{NOTEBOOK}": "of ann", f"eve/ann/{NAME}/{NOTEBOOK}": "of eve"})
+    assert submitted(course)[f"ann/{NAME}/{NOTEBOOK}"] == "of ann"
+
+
+PLAIN = {f"{student}/{NOTEBOOK}": f"of {student}" for student in ("ann", "bob", "cyd")}
+MOODLES = {f"{name}_{number}_{MOODLE}/{NOTEBOOK}": f"of {name}" for number, name in enumerate(["Ann", "Bob"])}
+IDENTITIES = {  # an archive of others, what Eve adds to it, and what is hers of it
+    "a name as of Moodle in a plain archive": (PLAIN, f"eve/ann_1_{MOODLE}{NOTEBOOK}", "eve"),
+    "a folder as of Moodle in a plain archive": (PLAIN, f"eve/ann_1_{MOODLE}/{NOTEBOOK}", None),
+    "a name as of Canvas in a plain archive": (PLAIN, f"eve/leeann_1_2_{NOTEBOOK}", "eve"),
+    "a name as of Brightspace in a plain archive": (
+        PLAIN, f"eve/1-2 - ann - Nov 1, 2026 1133 PM - {NOTEBOOK}", "eve"),
+    "folders as of Sakai in a plain archive": (
+        PLAIN, f"eve/Lee, Ann(ann)/Submission attachment(s)/{NOTEBOOK}", None),
+    "the name of another's folder, written in another way": (PLAIN, f"eve/../ann/{NOTEBOOK}", None),
+    "another's folder inside one's own": (PLAIN, f"eve/ann/{NAME}/{NOTEBOOK}", None),
+    "a name as of Canvas in Moodle's": (MOODLES, f"Eve_7_{MOODLE}/leeann_1_2_{NOTEBOOK}", "Eve"),
+    "another's words behind one's own in Moodle's": (
+        MOODLES, f"Eve_7_{MOODLE}/Ann_0_{MOODLE}/{NOTEBOOK}", "Eve"),
+    "a folder before the platform's": (MOODLES, f"x/Ann_0_{MOODLE}/{NOTEBOOK}", None),
+    "another's number under one's own name on Canvas": (
+        {f"annlee_1_2_{NOTEBOOK}": "of ann"}, f"eve_1_3_{NOTEBOOK}", None),
+    "a name on Canvas with another's number in it": (
+        {f"annlee_1_2_{NOTEBOOK}": "of ann"}, f"x_1_2_y_99_3_{NOTEBOOK}", None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", IDENTITIES)
+def test_nobodys_file_becomes_somebody_elses(course, gather, name):
+    others, crafted, hers = IDENTITIES[name]
+    gather(others)
+    before = submitted(course)
+    found = gather(others | {crafted: "of eve"})
+    after = submitted(course)
+    assert {path: after.get(path) for path in before} == before
+    of_eve = {path.partition("/")[0] for path, text in after.items() if text == "of eve"}
+    assert of_eve == ({hers} if hers else set())
+    assert hers or crafted in found.left_out or found.refused
+
+
+def test_what_another_handed_in_stays_whatever_the_platform_says_now(course, gather):
+    gather({f"12/{NOTEBOOK}": "plain", f"ann/{NOTEBOOK}": "plain"})
+    (course.submitted / "bob" / NAME).mkdir(parents=True)
+    (course.submitted / "bob" / NAME / NOTEBOOK).write_text("copied by hand")
+    found = gather({f"leeann_12_3_{NOTEBOOK}": "of Canvas' 12"})
+    assert list(found.refused) == ["12"]
+    found = gather(
+        {f"ann_5_{MOODLE}/{NOTEBOOK}": "of another ann", f"bob_6_{MOODLE}/{NOTEBOOK}": "of another bob"}
+    )
+    assert (found.new, list(found.refused)) == (["ann (5)"], ["bob"])
+    assert submitted(course) == {
+        f"12/{NAME}/{NOTEBOOK}": "plain",
+        f"ann/{NAME}/{NOTEBOOK}": "plain",
+        f"bob/{NAME}/{NOTEBOOK}": "copied by hand",
+        f"ann (5)/{NAME}/{NOTEBOOK}": "of another ann",
+    }
+
+
+def test_an_archive_of_one_folder_replaces_nothing_by_names_that_its_owner_may_have_chosen(course, gather):
+    gather(MOODLES)
+    lone = {f"eve/Ann_0_{MOODLE}{NOTEBOOK}": "of eve"}
+    assert list(gather(lone).refused) == ["Ann"]
+    assert submitted(course)[f"Ann/{NAME}/{NOTEBOOK}"] == "of Ann"
+    assert gather(lone, "plain").new == ["eve"]
+
+
+def test_a_name_that_cannot_be_a_students_does_not_change_the_scheme(course, gather):
+    found = gather(MOODLES | {f".eve_7_{MOODLE}/{NOTEBOOK}": "of eve"})
+    assert (found.new, found.left_out) == (["Ann", "Bob"], [f".eve_7_{MOODLE}/{NOTEBOOK}"])
+    time = "Nov 1, 2026 1133 PM"
+    found = gather({f"1-9 - Cyd - {time}/{NOTEBOOK}": "1", f"2-9 - Cyd - {time} - {time}/{NOTEBOOK}": "2"})
+    assert found.new == ["Cyd", f"Cyd - {time}"]
