@@ -121,7 +121,7 @@ from mha_lib.heads import head_dim
 #   `float32`, `float64`, `float16`, `bfloat16`. The dots stand for the same leading axes in all three: none,
 #   `(batch,)`, `(batch, heads)` or more. `n` and `m` may differ or not, either may be 1, and `d_k` and `d_v` may
 #   differ. The tensors need not be contiguous: they may come from a `transpose`, as those of a layer's heads do.
-# * A mask is `None`, or boolean: `(n, m)` or `(batch, 1, n, m)` (padding: `(batch, 1, 1, m)`), never `(batch, n, m)`.
+# * A mask is `None` or boolean: `(n, m)` or `(batch, 1, n, m)` (padding: `(batch, 1, 1, m)`), not `(batch, n, m)`.
 #   If `Q` has two or three axes, it is `(n, m)`. Where it is `False`, the weight is 0, and the other weights of
 #   the query still sum to 1.
 # * A query for which the mask is `False` everywhere gets weights 0 and output 0.

@@ -411,7 +411,7 @@ print("two reshapes undo each other as well:         ", np.array_equal(wrong.res
 # * `W_Q`, `W_K`, `W_V`, `W_O`: weights `(d_model, d_model)`, used as `X @ W`. Head i owns the columns from
 #   `i*d_k` up to, but without, `(i+1)*d_k` of the first three, and so the *rows* of these numbers of `W_O`.
 # * `num_heads`: int that divides `d_model`; you need not check it.
-# * A mask is `None`, or boolean: `(n, m)` or `(batch, 1, n, m)` (padding: `(batch, 1, 1, m)`), never `(batch, n, m)`.
+# * A mask is `None` or boolean: `(n, m)` or `(batch, 1, n, m)` (padding: `(batch, 1, 1, m)`), not `(batch, n, m)`.
 #   Here m = n. Every query has at least one key.
 # * Scores are finite. They can be in the thousands, and those of keys that a query may attend to can be as
 #   low as −20,000. A masked score is never more than 30 above the largest score that its query may attend to.

@@ -505,7 +505,7 @@ parts = part_for_each(
 # * Call it only with what its contract allows. For scores that means: they are finite, every query keeps at least
 #   one key, and no masked score exceeds the largest kept score of its row by more than 30. Kept scores may be in
 #   the thousands, and as low as −20,000 for a whole row. Pass the mask by position or by name.
-# * A mask is `None`, or boolean: `(n, m)` or `(batch, 1, n, m)` (padding: `(batch, 1, 1, m)`), never `(batch, n, m)`.
+# * A mask is `None` or boolean: `(n, m)` or `(batch, 1, n, m)` (padding: `(batch, 1, 1, m)`), not `(batch, n, m)`.
 #   If `Q` has two or three axes, it is `(n, m)`.
 #
 # **Worked example.** This check accepts what is right, and catches a wrong shape and nothing else:

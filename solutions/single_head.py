@@ -216,7 +216,7 @@ def input_unchanged(rng):
 # * `Q` is `(..., n, d_k)`, `K` is `(..., m, d_k)`, `V` is `(..., m, d_v)`. The dots stand for the same
 #   leading axes in all three: none, `(batch,)`, `(batch, heads)` or more. `n` and `m` may differ, either may be
 #   the larger one, and each may be 1; `d_k` and `d_v` may differ, too.
-# * A mask is `None`, or boolean: `(n, m)` or `(batch, 1, n, m)` (padding: `(batch, 1, 1, m)`), never `(batch, n, m)`.
+# * A mask is `None` or boolean: `(n, m)` or `(batch, 1, n, m)` (padding: `(batch, 1, 1, m)`), not `(batch, n, m)`.
 #   If `Q` has two or three axes, it is `(n, m)`. Where it is `False`, the weight is 0, and the other weights of
 #   the query still sum to 1. Every query has at least one key.
 # * Scores are finite. Those of keys that a query may attend to can be as low as −20,000. A masked score is never
