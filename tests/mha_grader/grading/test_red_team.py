@@ -203,10 +203,10 @@ ODD = {  # what lies in the place of the notebook
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_odd_files_are_told_in_words_that_can_be_stored(tmp_path, name):
+def test_odd_files_are_told_in_words_that_can_be_stored(tmp_path, toy, name):
     ODD[name](tmp_path)
     try:
-        _, notes = rebuild.find(tmp_path, "toy")
+        notes = rebuild.find(tmp_path, toy).notes
     except rebuild.Unusable as unusable:
         notes = [str(unusable)]
     assert all(note.isprintable() and len(note.encode()) < 2000 for note in notes)
