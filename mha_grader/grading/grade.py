@@ -22,6 +22,8 @@ from mha_grader.grading.session import Session
 from mha_grader.grading.settings import Settings, settings
 from mha_grader.sandbox.fork_server import ServerGone
 
+TRIES = 4  # to grade a hand-in whose sandboxes are ended from outside
+
 
 def grade_student(
     course: Course, assignment: Assignment, folder: Path, *, force: bool = False
@@ -75,10 +77,13 @@ def grade_submission(
         rebuilt = rebuild.rebuild(assignment, data)
     except rebuild.Unusable as unusable:
         return unusable_record(assignment, unusable, data)
-    try:
-        items, log = _grade_items(assignment, settings, rebuilt, old)
-    except ServerGone:  # the machine broke it off, not the student
-        items, log = _grade_items(assignment, settings, rebuilt, old)
+    for left in reversed(range(TRIES)):
+        try:
+            items, log = _grade_items(assignment, settings, rebuilt, old)
+            break
+        except ServerGone:  # the machine broke it off, not the student
+            if not left:
+                raise
     return SubmissionRecord(
         assignment=assignment.name,
         version=assignment.version,
