@@ -35,9 +35,9 @@ def test_a_course_may_say_what_a_library_has_of_what_students_build(course):
     assert load(course, "demo").library == (r"fast_\w+", "softmax")
 
 
-@pytest.mark.parametrize("text", ["library = 3", "libraries = []", "library = ['(']", "library ="])
-def test_a_course_file_that_cannot_be_read_is_named(course, text):
+def test_a_course_file_that_cannot_be_read_is_named(course):
     release(course, "demo")
-    (course / "solutions" / "course.toml").write_text(text)
-    with pytest.raises(CourseError, match=r"course\.toml should hold library"):
-        load(course, "demo")
+    for text in ("library = 3", "libraries = []", "library = ['(']", "library ="):
+        (course / "solutions" / "course.toml").write_text(text)
+        with pytest.raises(CourseError, match=r"course\.toml should hold library"):
+            load(course, "demo")
