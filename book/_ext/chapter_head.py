@@ -10,6 +10,7 @@ the page's main path, the next page from the table of contents.
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from docutils import nodes
@@ -96,7 +97,7 @@ def pages_below(name: str, site_map: SiteMap) -> Iterator[str]:
 def page_after(name: str, site_map: SiteMap) -> str | None:
     """The page that follows in the table of contents, or None after the last one."""
     pages = list(pages_below(site_map.root.docname, site_map))
-    return dict(zip(pages, pages[1:], strict=False)).get(name)
+    return dict(pairwise(pages)).get(name)
 
 
 def is_folded(node: nodes.Element) -> bool:
