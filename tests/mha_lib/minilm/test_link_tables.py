@@ -1,6 +1,7 @@
 """Sentences read by the model, and tables of verdicts."""
 
 import numpy as np
+
 from mha_lib.minilm.labelled_links import RELATIONS, Labelled, load_links
 from mha_lib.minilm.link_answers import collect
 from mha_lib.minilm.link_tables import (
