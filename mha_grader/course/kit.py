@@ -15,6 +15,8 @@ import zipfile
 from pathlib import Path
 from string import Template
 
+from mha_grader.course.assignment import in_teaching_order
+
 NAME = "attention-exercises"
 README = Path(__file__).parent / "templates" / "kit_readme.md"
 # There is no current PyTorch for Macs with an Intel processor; most assignments do without.
@@ -47,9 +49,10 @@ def make_kit(course_root: Path, destination: Path) -> Path:
     _write(folder / "requirements.txt", requirements)
     _write(folder / "environment.yml", ENVIRONMENT)
     rows = []
-    for notebook in sorted((course_root / "exercises").glob("*/*.ipynb")):
+    names = [path.stem for path in (course_root / "exercises").glob("*/*.ipynb")]
+    for name in in_teaching_order(course_root, names):
+        notebook = course_root / "exercises" / name / f"{name}.ipynb"
         stamp = json.loads(notebook.read_text("utf-8"))["metadata"]["mha"]
-        name = stamp["assignment"]
         rows.append(f"| `{name}/{name}.ipynb` | {stamp['version']} |")
         left_behind = shutil.ignore_patterns(".*", "__pycache__")
         shutil.copytree(notebook.parent, folder / name, ignore=left_behind)

@@ -2,13 +2,21 @@
 
 import pytest
 
-from mha_grader.course.assignment import CourseError, assignments, load
+from mha_grader.course.assignment import CourseError, assignments, in_teaching_order, load
 from mha_grader.course.authoring import release
 from tests.mha_grader.course.demo_course import DEMO
 
 
 def test_every_source_but_the_helpers_is_an_assignment(course):
     assert assignments(course) == ["demo"]
+
+
+def test_assignments_come_in_the_order_of_the_book_and_after_them_those_that_it_lacks(course):
+    assert in_teaching_order(course, ["b", "a"]) == ["a", "b"]
+    contents = "".join(f"- file: exercises/{name}/{name}\n" for name in ("real_heads", "heads", "c"))
+    (course / "_toc.yml").write_text(contents)
+    names = ["b", "heads", "a", "c", "real_heads"]
+    assert in_teaching_order(course, names) == ["real_heads", "heads", "c", "a", "b"]
 
 
 ASKS = DEMO.replace(
