@@ -156,12 +156,13 @@ def assignments(course: Path) -> list[str]:
     return sorted(path.stem for path in sources if path.name not in HELPERS)
 
 
-def load(course: Path, name: str) -> Assignment:
+def load(course: Path, name: str, instructor: Mapping[str, Any] | None = None) -> Assignment:
     """Read an assignment.
 
     Args:
         course: the course's root folder.
         name: the assignment's name.
+        instructor: the instructor's notebook, if it does not lie in `solutions/`.
 
     Raises:
         CourseError: if it does not exist, has not been generated, or does not fit what was released.
@@ -171,7 +172,7 @@ def load(course: Path, name: str) -> Assignment:
         raise CourseError(
             f"there is no assignment {name!r} in {course}; there is {', '.join(known) or 'none'}"
         )
-    instructor = _read(course / "solutions" / name / f"{name}.ipynb")
+    instructor = instructor or _read(course / "solutions" / name / f"{name}.ipynb")
     released = _read(course / "exercises" / name / f"{name}.ipynb")
     stamps = [notebook["metadata"].get("mha", {}) for notebook in (instructor, released)]
     if stamps[0] != stamps[1]:
