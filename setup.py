@@ -25,7 +25,9 @@ class BuildWithMaterial(build_py):
             return
         material = Path(self.build_lib) / "mha_grader" / "learn" / "material"
         shutil.rmtree(material, ignore_errors=True)  # of an earlier build
-        if not tomllib.loads((ROOT / "solutions" / "course.toml").read_text("utf-8")).get("self_study", False):
+        if not tomllib.loads((ROOT / "solutions" / "course.toml").read_text("utf-8")).get(
+            "self_study", False
+        ):
             return
         for pattern in FILES:
             for path in sorted(ROOT.glob(pattern)):

@@ -156,6 +156,14 @@ def assignments(course: Path) -> list[str]:
     return sorted(path.stem for path in sources if path.name not in HELPERS)
 
 
+def in_teaching_order(course: Path, names: Iterable[str]) -> list[str]:
+    """These assignments in the order of `_toc.yml`, then in alphabetical order those that are not in it."""
+    contents = course / "_toc.yml"
+    text = contents.read_text("utf-8") if contents.exists() else ""
+    places = {name: text.find(f"exercises/{name}/") for name in names}
+    return sorted(places, key=lambda name: (places[name] < 0, places[name], name))
+
+
 def load(course: Path, name: str, instructor: Mapping[str, Any] | None = None) -> Assignment:
     """Read an assignment.
 

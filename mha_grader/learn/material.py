@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,25 +17,12 @@ from typing import Any
 
 from mha_grader.course import assignment as assignments
 from mha_grader.course.assignment import Assignment, CourseError
+from mha_grader.course.kit import self_study
 from mha_grader.course.notebooks import instructor_notebook
 
 PACKED = Path(__file__).with_name("material")
 REPOSITORY = Path(__file__).parents[2]
 BOOK_LINE = re.compile(r"\*\*Book\*\*\s+(.+?)(?:\n\n|\Z)", re.DOTALL)
-
-
-def allowed(root: Path) -> bool:
-    """Whether a course lets its readers check their own code with its hidden tests."""
-    path = root / "solutions" / "course.toml"
-    return path.is_file() and tomllib.loads(path.read_text("utf-8")).get("self_study", False) is True
-
-
-def names(root: Path) -> list[str]:
-    """The assignments in the book's order; those that are not in it come last."""
-    toc = root / "_toc.yml"
-    listed = re.findall(r"exercises/(\w+)/", toc.read_text("utf-8")) if toc.is_file() else []
-    known = assignments.assignments(root)
-    return [name for name in dict.fromkeys([*listed, *known]) if name in known]
 
 
 @dataclass(frozen=True)
@@ -80,12 +66,12 @@ class Material:
             CourseError: if checking is switched off, or nothing is there.
         """
         self.root = root or (PACKED if PACKED.is_dir() else REPOSITORY)
-        if not allowed(self.root):
+        if not self_study(self.root):
             raise CourseError(
                 "this copy of the course checks nobody's own code: it is without the hidden tests, or its "
                 "instructors have set self_study = false in solutions/course.toml"
             )
-        self.names = names(self.root)
+        self.names = assignments.in_teaching_order(self.root, assignments.assignments(self.root))
 
     def released(self, name: str) -> Released:
         """An assignment's notebook as readers have it.
