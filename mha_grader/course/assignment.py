@@ -164,12 +164,13 @@ def in_teaching_order(course: Path, names: Iterable[str]) -> list[str]:
     return sorted(places, key=lambda name: (places[name] < 0, places[name], name))
 
 
-def load(course: Path, name: str) -> Assignment:
+def load(course: Path, name: str, instructor: Mapping[str, Any] | None = None) -> Assignment:
     """Read an assignment.
 
     Args:
         course: the course's root folder.
         name: the assignment's name.
+        instructor: the instructor's notebook, if it does not lie in `solutions/`.
 
     Raises:
         CourseError: if it does not exist, has not been generated, or does not fit what was released.
@@ -179,7 +180,7 @@ def load(course: Path, name: str) -> Assignment:
         raise CourseError(
             f"there is no assignment {name!r} in {course}; there is {', '.join(known) or 'none'}"
         )
-    instructor = _read(course / "solutions" / name / f"{name}.ipynb")
+    instructor = instructor or _read(course / "solutions" / name / f"{name}.ipynb")
     released = _read(course / "exercises" / name / f"{name}.ipynb")
     stamps = [notebook["metadata"].get("mha", {}) for notebook in (instructor, released)]
     if stamps[0] != stamps[1]:
