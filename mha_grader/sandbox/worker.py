@@ -145,7 +145,7 @@ def be_the_students(channel: socket.socket, shell: Any) -> None:
         frame = wire.read_frame(read)
         request = wire.parse(frame)
         answer = functools.partial(respond, channel, read, performer, shell, frame, request)
-        if request["op"] != "check":
+        if request["op"] != "check" and not request.get("copy"):
             answer()
         elif not in_a_fork(answer):  # a checker is run in a copy, so that it cannot keep count
             os._exit(1)
