@@ -161,7 +161,7 @@ def in_teaching_order(course: Path, names: Iterable[str]) -> list[str]:
     return sorted(places, key=lambda name: (places[name] < 0, places[name], name))
 
 
-def load(course: Path, name: str, instructor: Mapping[str, Any] | None = None) -> Assignment:
+def load(course: Path, name: str, instructor: dict[str, Any] | None = None) -> Assignment:
     """Read an assignment.
 
     Args:

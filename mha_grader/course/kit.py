@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from string import Template
 
+from mha_grader.course import course_file
 from mha_grader.course.assignment import CourseError, in_teaching_order
 
 NAME = "attention-exercises"
@@ -44,8 +45,7 @@ dependencies:
 
 def self_study(course_root: Path) -> bool:
     """Whether a course lets its readers check their own code with its hidden tests."""
-    path = course_root / "solutions" / "course.toml"
-    return path.is_file() and tomllib.loads(path.read_text("utf-8")).get("self_study", False) is True
+    return course_file.read(course_root / "solutions" / "course.toml").self_study
 
 
 def make_kit(course_root: Path, destination: Path, name: str) -> Path:
