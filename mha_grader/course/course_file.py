@@ -22,8 +22,8 @@ from typing import Any
 from mha_grader.course.errors import CourseError
 
 FORM = (
-    'should hold self_study = true, library = ["…"], packages = ["…"] and tables [assignments.NAME] with packages = ["…"], '
-    "each of them or none"
+    'should hold self_study = true, library = ["…"], packages = ["…"] and tables '
+    '[assignments.NAME] with packages = ["…"], each of them or none'
 )
 
 

@@ -45,7 +45,7 @@ def test_a_course_may_say_what_a_library_has_of_what_students_build(course):
 
 def test_a_course_file_that_cannot_be_read_is_named(course):
     release(course, "demo")
-    for text in ("library = 3", "libraries = []", "library = ['(']", "library ="):
+    for text in ("library = 3", "libraries = []", "library = ['(']", "library =", "self_study = 1"):
         (course / "solutions" / "course.toml").write_text(text)
-        with pytest.raises(CourseError, match=r"course\.toml should hold library"):
+        with pytest.raises(CourseError, match=r"course\.toml should hold self_study"):
             load(course, "demo")
