@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from mha_grader.commands import new
 from mha_grader.course import assignment as assignments
 from mha_grader.course import store
 from mha_grader.course.assignment import CourseError
@@ -136,6 +137,7 @@ for the other. For all others the student's id is taken as Moodle's ID number an
     table.set_defaults(run=_export)
 
     _add_report(commands, assignment)
+    new.add(commands)
     log = commands.add_parser(
         "log",
         parents=[assignment],

@@ -25,7 +25,8 @@ MAY_IMPORT = {
     "grading": {"course", "testing", "sandbox"},
     "instructor": {"grading", "course", "sandbox"},
     "quality": {"grading", "course", "testing", "sandbox"},
-    "cli": {"instructor", "grading", "course", "sandbox"},
+    "commands": {"instructor", "grading", "course", "testing", "sandbox"},
+    "cli": {"commands", "instructor", "grading", "course", "sandbox"},
 }
 MAX_LINES = 500
 LISTS = (
