@@ -76,7 +76,7 @@ def test_wrong_code_loses_the_tests_that_it_fails(course):
     assert messages[1] == "Squares should raise a ValueError."
 
     record = graded(course, "ps1", {"squares": "def squares(n):\n    return [1, 5][:n] if n > 1 else [1]"})
-    assert record.items[0].parts[0].message == "Squares(2) should be [1, 4]."
+    assert record.items[0].parts[0].message == "squares(2) should be [1, 4]."
 
     record = graded(
         course, "ps1", {"sum_of_squares": "def sum_of_squares(n):\n    return n * (n + 1) * (2 * n + 1) // 6"}
@@ -166,7 +166,7 @@ def test_a_tag_that_skips_a_cell_is_of_no_use(course):
 
 
 def test_what_is_forged_in_the_students_own_process_is_shown_to_a_person(course):
-    forged = "import builtins\nbuiltins.len = lambda x: Any()\n" + (
+    forged = "import builtins\nlen = lambda x: Any()\n" + (
         "class Any:\n    def __eq__(self, other): return True\n"
         "class Stack:\n    def push(self, x): pass\n    def pop(self): return Any()\n"
     )
