@@ -80,7 +80,7 @@ def test_the_page_works_as_it_is_written(folder, capsys):
     assert {student: record.score for student, record in records.items()} == {
         "right": 5,
         "known": 4,
-        "wrong": 2,
+        "wrong": 0,
     }
     assert [part.pitfall for part in parts["known"]] == [None, "no-epsilon", None]
     assert "Add epsilon to the variance" in parts["known"][1].message
