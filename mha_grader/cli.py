@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mha_grader.commands import check
+from mha_grader.commands import check, new
 from mha_grader.commands import progress as progress_command
 from mha_grader.course import assignment as assignments
 from mha_grader.course import store
@@ -138,6 +138,7 @@ for the other. For all others the student's id is taken as Moodle's ID number an
     table.set_defaults(run=_export)
 
     _add_report(commands, assignment)
+    new.add(commands)
     log = commands.add_parser(
         "log",
         parents=[assignment],

@@ -173,6 +173,8 @@ class ClearSolutionsKeepTemplates(ClearSolutions):
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         """Clear a notebook; one that nbgrader's users have written is cleared as they are used to."""
         if "mha" not in nb.metadata:
+            for number, cell in enumerate(nb.cells, start=1):
+                cell.id = f"cell-{number}"  # an old notebook has none, and would get other ones each time
             return ClearSolutions(parent=self.parent).preprocess(nb, resources)
         return super().preprocess(nb, resources)
 

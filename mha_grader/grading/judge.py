@@ -80,7 +80,7 @@ def judge(
     session.start_item()
     recorder = Recorder(session.perform)
     if assignment.plain:
-        return _judge_plain(recorder, assignment, item, failure)
+        return _judge_plain(session, recorder, assignment, item, failure)
     tested, failure = _bind(recorder, item, getattr(assignment.reference, item), failure)
     parts = load_parts(assignment.cell("test", item).hidden, {item: tested}, assignment.reference)
     if failure is not None:
@@ -101,9 +101,13 @@ def parts_of(assignment: Assignment, item: str) -> list[Part]:
     return load_parts(assignment.cell("test", item).hidden, {}, assignment.reference)
 
 
-def _judge_plain(recorder: Recorder, assignment: Assignment, item: str, failure: CallError | None) -> Judged:
+def _judge_plain(
+    session: Session, recorder: Recorder, assignment: Assignment, item: str, failure: CallError | None
+) -> Judged:
     """Run a plain test. What a cell that failed has defined before is tested, and is enough if the test passes."""
     part = plain.part_of(assignment, item, recorder)
+    if part.in_process:
+        session.log.append(f"{item}: its test runs in the student's own process, where code can forge a pass")
     (verdict,) = run_parts([part], recorder, lambda part: np.random.default_rng(0))
     if failure is not None and verdict.status != "pass":
         verdict = Verdict(part, *describe_error(failure, show_text=True))

@@ -22,24 +22,10 @@ from mha_grader.grading.rebuild import MAX_PARSED
 HIDES = frozenset({"exec", "eval", "__import__", "importlib"})  # built in: `model.eval` is another one
 COMPARES = frozenset({"__eq__", "__ne__", "__bool__", "__array__", "__array_function__", "__instancecheck__"})
 # Of the interpreter: code that is meant to be used has no use for them.
-INNER = frozenset(
-    [
-        "sys",
-        "os",
-        "builtins",
-        "__builtins__",
-        "gc",
-        "inspect",
-        "ctypes",
-        "atexit",
-        "signal",
-        "globals",
-        "setattr",
-        "get_ipython",
-        "mock",
-        "unittest",
-    ]
-)
+INNER = frozenset({
+    "sys", "os", "builtins", "__builtins__", "gc", "inspect", "ctypes", "atexit", "signal", "globals",
+    "setattr", "get_ipython", "mock", "unittest",
+})  # fmt: skip
 MAX_PIECES = 20  # of a text that is put together: with more it would take long
 
 

@@ -40,41 +40,14 @@ from mha_grader.testing.parts import Part
 from mha_grader.testing.proxies import Perform, Recorder, local
 
 # Through these, tests and functions reach each other beside calls.
-SHARED = frozenset(
-    [
-        "builtins",
-        "ctypes",
-        "gc",
-        "importlib",
-        "inspect",
-        "io",
-        "os",
-        "pathlib",
-        "shutil",
-        "subprocess",
-        "sys",
-        "tempfile",
-        "threading",
-    ]
-)
-SHARED_NAMES = frozenset(
-    [
-        "__import__",
-        "eval",
-        "exec",
-        "get_ipython",
-        "globals",
-        "id",
-        "input",
-        "locals",
-        "mock",
-        "open",
-        "patch",
-        "redirect_stdout",
-        "setattr",
-        "vars",
-    ]
-)
+SHARED = frozenset({
+    "builtins", "ctypes", "gc", "importlib", "inspect", "io", "os", "pathlib", "shutil", "subprocess",
+    "sys", "tempfile", "threading",
+})  # fmt: skip
+SHARED_NAMES = frozenset({
+    "__import__", "eval", "exec", "get_ipython", "globals", "id", "input", "locals", "mock", "open",
+    "patch", "redirect_stdout", "setattr", "vars",
+})  # fmt: skip
 SILENT = (StopIteration, StopAsyncIteration)  # would end a loop of the test, and not the test
 
 

@@ -10,12 +10,15 @@ import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from mha_grader.course import assignment as assignments
 from mha_grader.course.assignment import Assignment, CourseError
 from mha_grader.course.folders import Course
+from mha_grader.course.mistakes import ENDING
 from mha_grader.course.store import write_whole
 from mha_grader.grading import plain
+from mha_grader.grading.diagnose import recognise
 from mha_grader.grading.judge import Verdict, load_parts, run_parts, seed
 from mha_grader.testing.proxies import Recorder, local
 
@@ -63,9 +66,39 @@ def check(assignment: Assignment, secret: bytes) -> None:
         )
 
 
-def _verdicts(assignment: Assignment, item: str, secret: bytes) -> Iterator[Verdict]:
+def check_mistakes(assignment: Assignment, secret: bytes) -> None:
+    """See that the hidden tests notice every mistake of the assignment's own file, and that each is named.
+
+    Args:
+        assignment: the assignment.
+        secret: decides the draws.
+
+    Raises:
+        CourseError: if one keeps all points, or is not recognised; the text says which.
+    """
+    for known in assignment.mistakes:
+        where = f"the mistake {known.slug!r} in {assignment.name}{ENDING}"
+        if known.item not in assignment.items:
+            raise CourseError(f"{where} is one of {known.item!r}, which is no item of {assignment.name}")
+        verdicts = list(_verdicts(assignment, known.item, secret, known.code))
+        if all(verdict.status == "pass" for verdict in verdicts):
+            raise CourseError(f"{where} passes all hidden tests: add a part that it fails")
+        variants = {other.slug: other.code for other in assignment.mistakes if other.item == known.item}
+        reference, names = getattr(assignment.reference, known.item), vars(assignment.reference)
+        found = set(recognise(known.item, verdicts, variants, reference, beside=names).values())
+        if found != {known.slug}:
+            named = (
+                f"is taken for {' and '.join(sorted(found))}"
+                if found
+                else "is not recognised by what it gives"
+            )
+            raise CourseError(f"{where} {named}: add a part in which it gives other numbers")
+
+
+def _verdicts(assignment: Assignment, item: str, secret: bytes, code: Any = None) -> Iterator[Verdict]:
+    """The verdicts on the solution, or on other code for an item."""
     reference = getattr(assignment.reference, item)
-    recorder = Recorder(local(**{item: reference}))
+    recorder = Recorder(local(**{item: reference if code is None else code}))
     tested = recorder.bind(item, reference)
     parts = load_parts(assignment.cell("test", item).hidden, {item: tested}, assignment.reference)
     version = f"{assignment.name} {assignment.version}"
@@ -82,7 +115,9 @@ def main(arguments: list[str] | None = None) -> int:
     wrong = 0
     for name in names:
         try:
-            check(assignments.load(Path.cwd(), name), PUBLIC_SECRET)
+            assignment = assignments.load(Path.cwd(), name)
+            check(assignment, PUBLIC_SECRET)
+            check_mistakes(assignment, PUBLIC_SECRET)
         except CourseError as error:
             print(error, file=sys.stderr)
             wrong = 1

@@ -111,15 +111,17 @@ def find(assignment: Assignment, records: Mapping[str, SubmissionRecord]) -> lis
         records: what was graded, by student.
     """
     given: set[Fingerprint] = set()
-    for item in assignment.items:
+    for item in assignment.written:
         cell = assignment.cell("solution", item)
         given |= fingerprints(item, cell.released) | fingerprints(item, cell.source)
+    about = {cell.item: cell.about for cell in assignment.cells if cell.about}  # several tests of one cell
     forms: defaultdict[frozenset[Fingerprint], list[str]] = defaultdict(list)
     for student, record in records.items():
-        own = frozenset().union(*(fingerprints(item.item, item.source) for item in record.items)) - given
+        sources = {about.get(item.item) or item.item: item.source for item in record.items}
+        own = frozenset().union(*(fingerprints(*pair) for pair in sources.items())) - given
         if len(own) >= OWN:
             forms[own].append(student)
-    found = list(_compare(assignment.items, dict(forms)))
+    found = list(_compare(assignment.written, dict(forms)))
     return sorted(found, key=lambda alike: (-alike.share, -alike.fingerprints, alike.students))
 
 

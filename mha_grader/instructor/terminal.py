@@ -78,7 +78,7 @@ def print_scores(records: dict[str, SubmissionRecord]) -> None:
     console.print(table)
     weak = [item.item for item in first.items if any(part.in_process for part in item.parts)]
     if weak:
-        print(f"{', '.join(weak)}: tested {IN_PROCESS} (see the guide, Plain nbgrader assignments)")
+        print(f"{', '.join(weak)}: tested {IN_PROCESS} (see the page Writing an assignment)")
 
 
 def print_log(student: str, record: SubmissionRecord, entry: Entry | None) -> None:

@@ -43,9 +43,8 @@ def text(source):
 def notebook(*cells):
     """In format 4.4, in which most of these were written: cells have no ids."""
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    made = nbformat.v4.new_notebook(cells=list(cells), metadata={"kernelspec": kernel})
-    made.nbformat_minor = 4
-    return made
+    form = {"nbformat": 4, "nbformat_minor": 4, "metadata": {"kernelspec": kernel}}
+    return nbformat.from_dict(form | {"cells": list(cells)})
 
 
 # As in nbgrader's own example: asserts, an error that is expected, and a look at what a function calls.

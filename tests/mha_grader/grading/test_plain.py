@@ -1,0 +1,224 @@
+"""nbgrader's notebooks as people have them: graded rightly, and nothing that hostile code does helps it apart."""
+
+import json
+
+import pytest
+
+from mha_grader.course import authoring
+from mha_grader.course.assignment import CourseError, assignments, load
+from mha_grader.course.folders import Course
+from mha_grader.grading import grade, plain, reference
+from mha_grader.grading.settings import settings
+from tests.mha_grader import plain_assignments as plain_courses
+
+APART = {
+    "ps1": {"correct_squares", "squares_invalid_input", "correct_sum_of_squares"},
+    "arrays": {"centred_values", "facts", "clip"},
+    "stack": {"doubles"},
+    "tables": {"scaled"},
+}
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    return plain_courses.make(tmp_path_factory.mktemp("plain") / "course", *plain_courses.SOURCES)
+
+
+def graded(course, name, *args, **kwargs):
+    folder = plain_courses.hand_in(course, name, "student", *args, **kwargs)
+    return grade.grade_student(Course(course), load(course, name), folder, force=True)
+
+
+def statuses(record):
+    return {item.item: item.status for item in record.items}
+
+
+def test_they_are_assignments_like_others(course):
+    assert assignments(course) == sorted(plain_courses.SOURCES)
+    assert authoring.check(course) == []
+
+
+@pytest.mark.parametrize("name", plain_courses.SOURCES)
+def test_what_data_can_tell_is_tested_apart(course, name):
+    tests = plain.tests_of(load(course, name)).values()
+    assert {test.item for test in tests if test.apart} == APART[name]
+    assert not any(test.failure for test in tests)
+    reference.check(load(course, name), b"secret")
+
+
+@pytest.mark.parametrize("name", plain_courses.SOURCES)
+def test_the_solutions_have_all_points_and_what_was_handed_out_has_none(course, name):
+    record = graded(course, name)
+    assert record.score == record.max_score > 0
+    in_process = {item.item for item in record.items if any(part.in_process for part in item.parts)}
+    assert in_process == set(statuses(record)) - APART[name]
+    assert not any(item.flags for item in record.items)
+    assert graded(course, name, solved=False).score == 0
+
+
+def test_no_student_is_given_a_hidden_test(course):
+    for name in plain_courses.SOURCES:
+        text = (course / "exercises" / name / f"{name}.ipynb").read_text()
+        assert "HIDDEN TESTS" not in text
+        assert "secret word" not in text
+
+
+def test_wrong_code_loses_the_tests_that_it_fails(course):
+    record = graded(course, "ps1", {"squares": "def squares(n):\n    return [i * i for i in range(n)]"})
+    assert statuses(record) == {
+        "correct_squares": "fail",
+        "squares_invalid_input": "fail",
+        "correct_sum_of_squares": "fail",
+        "sum_of_squares_uses_squares": "pass",
+    }
+    messages = [part.message for item in record.items for part in item.parts]
+    assert messages[0] == "A check of this cell does not hold."  # the visible check has no words of its own
+    assert messages[1] == "Squares should raise a ValueError."
+
+    record = graded(course, "ps1", {"squares": "def squares(n):\n    return [1, 5][:n] if n > 1 else [1]"})
+    assert record.items[0].parts[0].message == "squares(2) should be [1, 4]."
+
+    record = graded(
+        course, "ps1", {"sum_of_squares": "def sum_of_squares(n):\n    return n * (n + 1) * (2 * n + 1) // 6"}
+    )
+    assert [item for item, status in statuses(record).items() if status != "pass"] == [
+        "sum_of_squares_uses_squares"
+    ]
+
+
+def test_an_argument_that_is_changed_in_place_is_changed_for_the_test(course):
+    spoils = "def centred(x):\n    x -= x.mean(axis=0)\n    return x"
+    assert statuses(graded(course, "arrays", {"centred": spoils}))["centred_values"] == "fail"
+    keeps = "def clip(values, low):\n    if type(values) is not list:\n        raise TypeError\n"
+    assert statuses(graded(course, "arrays", {"clip": keeps}))["clip"] == "fail"
+
+
+def test_values_that_students_assign_are_theirs(course):
+    record = graded(course, "arrays", {"facts": "columns_of_data, middle, largest = 4, 5.5, {}"})
+    assert statuses(record)["facts"] == "fail"
+    record = graded(course, "arrays", {"facts": "columns_of_data = 4"})
+    assert statuses(record)["facts"] == "error"
+
+
+def test_what_hangs_or_ends_the_process_is_a_status_even_where_the_test_catches_all(course):
+    hangs = "def squares(n):\n    while n < 1:\n        pass\n    return [i * i for i in range(1, n + 1)]"
+    assert statuses(graded(course, "ps1", {"squares": hangs}))["squares_invalid_input"] == "timeout"
+    ends = hangs.replace("pass", "import os; os._exit(0)")
+    assert statuses(graded(course, "ps1", {"squares": ends}))["squares_invalid_input"] == "error"
+
+
+def test_what_is_not_data_is_named(course):
+    record = graded(
+        course, "ps1", {"squares": "def squares(n):\n    return (i * i for i in range(1, n + 1))"}
+    )
+    assert "type generator" in record.items[0].parts[0].message
+
+
+EQUAL = """
+class Equal(list):
+    def __eq__(self, other): return True
+    def __getattr__(self, name): return self
+    def __call__(self, *args): return self
+"""
+HOSTILE = {
+    "equal to all": EQUAL + "def squares(n): return Equal()\ndef sum_of_squares(n): return Equal()",
+    "ends the loop": "def squares(n): raise StopIteration\ndef sum_of_squares(n): raise StopIteration",
+    "exits": "import sys\ndef squares(n): sys.exit(0)\ndef sum_of_squares(n): sys.exit(0)",
+    "exits at once": "import sys\nsys.exit(0)",
+    "asserts nothing": (
+        "import builtins\nclass Never(Exception): pass\nbuiltins.AssertionError = AssertionError = Never\n"
+        "def squares(n): return []\ndef sum_of_squares(n): return 0"
+    ),
+    "shell": (
+        "shell = get_ipython()\nshell.run_cell = shell.run_code = lambda *a, **k: None\n"
+        "def squares(n): return []\ndef sum_of_squares(n): return 0"
+    ),
+}
+
+
+@pytest.mark.parametrize("form", HOSTILE)
+def test_no_trick_passes_a_test_that_runs_apart(course, form):
+    record = graded(course, "ps1", {"squares": HOSTILE[form], "sum_of_squares": ""}, extra=HOSTILE[form])
+    assert not {item for item, status in statuses(record).items() if status == "pass"} & APART["ps1"]
+
+
+PATCHED = """
+import numpy as np, numpy.testing
+np.testing.assert_allclose = assert_allclose = lambda *a, **k: None
+def scaled(x): return np.zeros_like(x)
+"""
+
+
+def test_patched_checks_of_numpy_do_not_help_apart(course):
+    assert statuses(graded(course, "tables", {"scaled": PATCHED}))["scaled"] == "fail"
+
+
+def test_a_tag_that_skips_a_cell_is_of_no_use(course):
+    folder = plain_courses.hand_in(course, "ps1", "tags", solved=False)
+    path = folder / "ps1.ipynb"
+    notebook = json.loads(path.read_text())
+    for cell in notebook["cells"]:
+        cell["metadata"]["tags"] = ["skip-execution", "raises-exception"]
+        if cell["metadata"].get("nbgrader", {}).get("grade"):
+            cell["source"] = "5"
+    path.write_text(json.dumps(notebook))
+    assert grade.grade_student(Course(course), load(course, "ps1"), folder).score == 0
+
+
+def test_what_is_forged_in_the_students_own_process_is_shown_to_a_person(course):
+    forged = "import builtins\nlen = lambda x: Any()\n" + (
+        "class Any:\n    def __eq__(self, other): return True\n"
+        "class Stack:\n    def push(self, x): pass\n    def pop(self): return Any()\n"
+    )
+    record = graded(course, "stack", {"stack": forged})
+    (item,) = (item for item in record.items if item.item == "stack_works")
+    assert item.status == "pass"  # as nbgrader would have it
+    assert item.parts[0].in_process
+    assert any("__eq__" in flag for flag in item.flags)
+    assert any("builtins" in flag for flag in item.flags)
+    assert any("own process" in line for line in record.log)
+
+
+def test_no_text_of_a_test_comes_back_from_the_students_own_process(course):
+    reads = (
+        "import inspect\nclass Stack:\n    def push(self, x):\n"
+        "        frame = inspect.currentframe().f_back\n"
+        "        raise TypeError(str(frame.f_globals.get('In')) + str(x))\n"
+    )
+    record = graded(course, "stack", {"stack": reads})
+    (part,) = record.items[0].parts
+    assert part.message == "The test of this cell ended with TypeError."
+
+
+def test_a_test_in_the_students_own_process_leaves_nothing_there(course):
+    peeks = "def double(x):\n    return 2 * x if 'stack' not in globals() else None\n"
+    greet = (
+        "import random\ndef greet(name): print(f'Hello, {name}!')\ndef roll(): return random.randint(1, 6)\n"
+    )
+    assert statuses(graded(course, "stack", {"functions": greet + peeks}))["doubles"] == "pass"
+
+
+def test_a_package_is_there_only_if_the_course_says_so(course, tmp_path):
+    other = plain_courses.make(tmp_path / "other", "tables", course_file="")
+    assert statuses(graded(other, "tables"))["scaled"] == "error"
+    (other / "solutions" / "course.toml").write_text('packages = ["scipy", "scikit-learn"]\n')
+    assert statuses(graded(other, "tables"))["scaled"] == "pass"
+    (other / "solutions" / "course.toml").write_text('packages = ["no-such-package"]\n')
+    with pytest.raises(CourseError, match="no-such-package, which is not installed"):
+        settings(Course(other)).layout(load(other, "tables"))
+
+
+def test_tests_that_cannot_be_graded_are_refused(tmp_path, monkeypatch):
+    def refused(words, *cells):
+        name = f"odd{len(list(tmp_path.iterdir()))}"
+        monkeypatch.setitem(plain_courses.SOURCES, name, plain_courses.notebook(*cells))
+        course = plain_courses.make(tmp_path / name, name)
+        with pytest.raises(CourseError, match=words):
+            reference.check(load(course, name), b"secret")
+
+    graded = plain_courses.graded
+    solution = graded("### BEGIN SOLUTION\ndef f(x):\n    return x\n### END SOLUTION", "f", solution=True)
+    refused("partial credit", solution, graded("score = f(2)\nscore", "test_f", points=2))
+    refused("no solution cell before it", graded("assert f(2) == 2", "test_f", points=2), solution)
+    refused("test_f: AssertionError", solution, graded("assert f(2) == 3", "test_f", points=2))
+    refused("not Python", solution, graded("assert f(2 ==", "test_f", points=2))

@@ -1,0 +1,165 @@
+"""The page on writing an assignment, followed step by step in an empty folder."""
+
+import json
+import re
+import shlex
+import warnings
+from pathlib import Path
+
+import pytest
+
+from mha_grader import cli
+from mha_grader.course import authoring, store
+from mha_grader.course.assignment import load
+from mha_grader.grading import reference
+
+PAGE = Path(__file__).parents[2] / "book" / "writing_an_assignment.md"
+BLOCK = re.compile(
+    r"^```(\{code-block\} python\n:caption: (?P<file>\S+)|console)\n(?P<text>.*?)^```$", re.M | re.S
+)
+COMMANDS = {
+    "mha-grade": cli.main,
+    "python -m mha_grader.course.authoring": authoring.main,
+    "python -m mha_grader.grading.reference": reference.main,
+}
+
+
+def run(line):
+    """Run a command of the page as it stands there."""
+    (program,) = (name for name in COMMANDS if line.startswith(name + " "))
+    return COMMANDS[program](shlex.split(line.removeprefix(program)))
+
+
+def commands(text):
+    """The commands of a block, each with the lines that the page shows of its output."""
+    for step in re.split(r"^\$ ", text, flags=re.M)[1:]:
+        line, *shown = step.splitlines()
+        yield line, shown
+
+
+def hand_in(folder, student):
+    """Hand in the notebook with the code of a file of the page."""
+    notebook = json.loads((folder / "exercises" / "layer_norm" / "layer_norm.ipynb").read_text())
+    for cell in notebook["cells"]:
+        if cell["id"] == "layer_norm":
+            cell["source"] = (folder / f"{student}.py").read_text()
+    place = folder / "submitted" / student / "layer_norm"
+    place.mkdir(parents=True)
+    (place / "layer_norm.ipynb").write_text(json.dumps(notebook))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    warnings.simplefilter("ignore")  # of nbgrader
+    return tmp_path
+
+
+def test_the_page_works_as_it_is_written(folder, capsys):
+    steps = 0
+    for block in BLOCK.finditer(PAGE.read_text("utf-8").partition("(author-packages)=")[0]):
+        if block["file"]:
+            Path(block["file"]).write_text(block["text"])
+            continue
+        for line, shown in commands(block["text"]):
+            if line.startswith("mha-grade grade"):
+                for student in ("right", "known", "wrong"):
+                    hand_in(folder, student)
+            assert run(line) == 0, (line, capsys.readouterr())
+            out, _ = capsys.readouterr()
+            printed = {" ".join(row.split()) for row in out.splitlines()}
+            for row in shown:
+                assert any(each.startswith(" ".join(row.split())) for each in printed), (line, row, out)
+            if not shown:
+                assert out == ""
+            steps += 1
+    assert steps == 7
+
+    records = store.load_all(folder / "grades" / "layer_norm")
+    parts = {student: record.items[0].parts for student, record in records.items()}
+    assert {student: record.score for student, record in records.items()} == {
+        "right": 5,
+        "known": 4,
+        "wrong": 0,
+    }
+    assert [part.pitfall for part in parts["known"]] == [None, "no-epsilon", None]
+    assert "Add epsilon to the variance" in parts["known"][1].message
+    assert {part.pitfall for part in parts["wrong"]} == {None}
+    assert "expected -1, got -3.5" in parts["wrong"][0].message
+
+
+def test_a_template_is_a_working_assignment_whose_mistake_is_named(folder, capsys):
+    assert run("mha-grade new moving_average") == 0
+    assert run("python -m mha_grader.course.authoring moving_average") == 0
+    assert run("python -m mha_grader.grading.reference moving_average") == 0
+    capsys.readouterr()
+    Path("columns.py").write_text("def moving_average(x):\n    return x - sum(x) / len(x)\n")
+    assert run("mha-grade try moving_average moving_average columns.py --json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["score"], found["max_score"]) == (0, 4)
+    assert found["parts"][0]["pitfall"] == "mean-of-columns"
+
+
+def test_nothing_is_written_over(folder, capsys):
+    assert run("mha-grade new one") == 0
+    (folder / "solutions" / "one.py").write_text("mine")
+    for line, words in (
+        ("mha-grade new one", "is there already"),
+        ("mha-grade new One", "cannot be an assignment's name"),
+        ("mha-grade new two --notebook nothing.ipynb", "is not a notebook"),
+    ):
+        assert run(line) == 1
+        assert words in capsys.readouterr().err
+    assert (folder / "solutions" / "one.py").read_text() == "mine"
+    assert run("mha-grade new two") == 0
+    assert "nbgrader_config.py" not in capsys.readouterr().out  # the folder is a course now
+
+
+MISTAKE = """
+from mha_grader.course.mistakes import mistake
+words = dict(title="T", reason="R.", fix="F.")
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (
+            "@mistake('one', 'right', **words)\ndef a(x): return x - x.mean(1)[:, None]",
+            "passes all hidden tests",
+        ),
+        ("@mistake('two', 'other', **words)\ndef a(x): return x", "is no item of one"),
+        (
+            "@mistake('one', 'a', **words)\n@mistake('one', 'b', **words)\ndef a(x): return x + 0",
+            "'a' in one_mistakes.py is taken for b",
+        ),
+        (
+            "@mistake('one', 'a', **words)\n@mistake('one', 'a', **words)\ndef a(x): return x",
+            "two mistakes 'a'",
+        ),
+        ("import nothing_of_that_name", "cannot be executed: ModuleNotFoundError"),
+    ],
+)
+def test_a_mistake_that_teaches_nothing_is_refused(folder, capsys, code, words):
+    assert run("mha-grade new one") == 0
+    (folder / "solutions" / "one_mistakes.py").write_text(MISTAKE + code)
+    assert run("python -m mha_grader.course.authoring one") == 0
+    assert run("python -m mha_grader.grading.reference one") == 1
+    assert words in capsys.readouterr().err
+
+
+def test_an_nbgrader_notebook_is_taken_with_the_files_beside_it(folder, capsys):
+    import nbformat
+
+    from tests.mha_grader import plain_assignments
+
+    old = folder / "old" / "source" / "week1"
+    old.mkdir(parents=True)
+    nbformat.write(plain_assignments.PS1, old / "problem1.ipynb")
+    (old / "data.csv").write_text("1,2\n")
+    assert run("mha-grade new ps1 --notebook old/source/week1/problem1.ipynb") == 0
+    assert sorted(path.name for path in (folder / "solutions" / "ps1").iterdir()) == ["data.csv", "ps1.ipynb"]
+    assert run("python -m mha_grader.course.authoring ps1") == 0
+    assert run("python -m mha_grader.grading.reference ps1") == 0
+    assert (folder / "exercises" / "ps1" / "data.csv").exists()
+    assert load(folder, "ps1").plain
