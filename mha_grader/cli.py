@@ -22,7 +22,8 @@ from mha_grader.grading import changes, reference, schedule
 from mha_grader.grading import grade as grading
 from mha_grader.instructor import collect, export, feedback, gradebook, report, timestamps
 from mha_grader.instructor import terminal as output
-from mha_grader.instructor.roster import SCHEMES, is_student_id
+from mha_grader.instructor.origins import SCHEMES
+from mha_grader.instructor.roster import is_student_id
 from mha_grader.sandbox.fork_server import SandboxUnavailable
 from mha_grader.sandbox.sandbox import probe
 from mha_grader.sandbox.text import clean
@@ -211,7 +212,7 @@ Canvas marks as late are named.""",
 def _collect(arguments: argparse.Namespace) -> int:
     course = Course.find(arguments.course)
     assignment = assignments.load(course.root, arguments.assignment)
-    found = collect.collect(course, assignment.name, arguments.archive, arguments.scheme)
+    found = collect.collect(course, assignment.name, arguments.archive, collect.Extra(arguments.scheme))
     output.print_collected(found)
     for student, why in found.refused.items():
         print(f"mha-grade: {clean(student)} was not collected: {clean(why)}", file=sys.stderr)

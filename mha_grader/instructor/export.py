@@ -11,9 +11,9 @@ from typing import Any
 
 from mha_grader.course.folders import Course
 from mha_grader.course.records import ItemRecord, SubmissionRecord
-from mha_grader.instructor import roster
+from mha_grader.instructor import origins
 from mha_grader.instructor.entry import Entry
-from mha_grader.instructor.roster import Origin
+from mha_grader.instructor.origins import Origin
 from mha_grader.sandbox.text import clean
 from mha_lib import pitfalls
 
@@ -119,7 +119,7 @@ def write_for_platforms(
         entries: what the gradebook has beside it, by student: the grades are those that people left, with the
             penalty for being late.
     """
-    who = roster.origins(course, assignment)
+    who = origins.origins(course, assignment)
     moodle, canvas = [], []
     for student, record in records.items():
         origin = who.get(student, Origin("plain"))

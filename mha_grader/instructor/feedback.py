@@ -29,7 +29,7 @@ from mha_grader.course.folders import Course
 from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord
 from mha_grader.grading.explain import section_of
 from mha_grader.grading.judge import NOT_WRITTEN
-from mha_grader.instructor import gradebook, roster
+from mha_grader.instructor import gradebook, origins
 from mha_grader.instructor.entry import Entry
 from mha_grader.sandbox.text import without_terminal_codes
 from mha_lib import pitfalls
@@ -296,7 +296,7 @@ def write_zip(course: Course, assignment: str, pages: Mapping[str, Path]) -> Pat
         assignment: the assignment's name.
         pages: the page of each student.
     """
-    who = roster.origins(course, assignment)
+    who = origins.origins(course, assignment)
     path = course.root / "feedback" / f"{assignment}.zip"
     part = path.with_suffix(".part")
     with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
