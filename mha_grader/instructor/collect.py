@@ -7,22 +7,19 @@ nothing is unpacked by the name that it has in the archive: a notebook is read, 
 the place of the student whom the platform's own part of the name tells (see `schemes` and `whose`). What does not
 fit is listed and not taken, and what somebody else handed in before is never replaced.
 
-A timestamp.txt is written only where the platform says when a hand-in came (see `metadata`): Sakai and Gradescope in
-UTC, Brightspace, Blackboard and Moodle's grading worksheet without a time zone, which is taken to be this machine's.
-The times of the files in an archive are when the platform put it together or stored a file's content first. So
-nothing is late by the hand-ins of the others; Canvas marks late hand-ins in their names, and they are named.
+A timestamp.txt is written only where the platform says when a hand-in came (see `metadata`): Sakai and
+Gradescope in UTC; Brightspace, Blackboard and Moodle's grading worksheet without a time zone, which is taken to be
+this machine's. The times of the files in an archive are when the platform put it together or stored a file's
+content first. So nothing is late by the hand-ins of the others; Canvas marks late hand-ins in their names, and they are named.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import re
 import shutil
 import tempfile
-import unicodedata
 import zipfile
-import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,16 +32,23 @@ from mha_grader.grading.rebuild import MAX_BYTES
 from mha_grader.instructor import metadata, origins, roster, roster_import, schemes, timestamps, whose
 from mha_grader.instructor.origins import Origin, Scheme
 from mha_grader.instructor.roster import Roster
-from mha_grader.instructor.schemes import Found, guess
+from mha_grader.instructor.schemes import guess
+from mha_grader.instructor.taken import (
+    MAX_MEMBERS,
+    UNREADABLE,
+    File,
+    choose,
+    last_attempt,
+    name_of,
+    notebooks_of,
+    of_one_member,
+    unpacked,
+)
 
-MAX_MEMBERS = 200_000  # files in an archive
 MAX_NOTEBOOKS = 10  # of one student; together they may have `rebuild.MAX_BYTES`
 MAX_TOTAL = 8 * 2**30  # bytes of all that is written
-MAX_ZIPS = 2**30  # bytes of all zip files that students handed in
 TIMESTAMP = timestamps.NAME
 MAX_OWN = 100_000  # bytes of a small file of the platform's
-# RuntimeError: encrypted; NotImplementedError: compressed in a way that Python does not know.
-UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)
 WANTED = (
     "wanted is the zip file as Moodle, Canvas, Brightspace, Blackboard, Gradescope or Sakai gives it, or one of "
     "folders STUDENT/{0}.ipynb or STUDENT/{0}/{0}.ipynb, which may all lie in a folder submitted"
@@ -76,15 +80,7 @@ class Extra:
     groups: bool = False  # one hand-in counts for all of a student's group
 
 
-@dataclass(frozen=True)
-class _File:
-    found: Found
-    info: zipfile.ZipInfo
-    archive: zipfile.ZipFile
-    people: tuple[Origin, ...]  # all who handed it in
-
-
-def collect(course: Course, assignment: str, archive: Path, extra: Extra = Extra()) -> Collected:  # noqa: B008
+def collect(course: Course, assignment: str, archive: Path, extra: Extra = Extra()) -> Collected:
     """Write the notebooks of an archive to submitted/<student>/<assignment>/.
 
     What a student handed in before is replaced, with its timestamp.txt, unless it is the same notebook. What
@@ -129,7 +125,7 @@ def _collect(
     for student, theirs in of.items():
         who = {file.people for file in theirs}
         if len(who) > 1 and extra.groups:
-            of[student] = theirs = _of_one_member(theirs)
+            of[student] = theirs = of_one_member(theirs)
             who = {file.people for file in theirs}
         if len(who) > 1:
             names = sorted(" and ".join(map(whose.identity, people)) for people in who)
@@ -151,7 +147,7 @@ def _collect(
         if student not in result.refused:
             _write(course.submitted / student, assignment, notebooks, times[student], student, result)
     who_handed_in = {
-        student: dataclasses.replace(_last_attempt(of[student])[0].people[0], members=members_of[student])
+        student: dataclasses.replace(last_attempt(of[student])[0].people[0], members=members_of[student])
         for student in chosen
     }
     result.late = [student for student, origin in who_handed_in.items() if origin.late]
@@ -162,15 +158,6 @@ def _collect(
 # --- whose a file is --------------------------------------------------------------------------------------
 
 
-def _name(info: zipfile.ZipInfo) -> str:
-    """A member's name. Not every program says that it writes UTF-8 when it does."""
-    name = info.filename
-    if not info.flag_bits & 0x800:
-        with contextlib.suppress(UnicodeError):
-            name = name.encode("cp437").decode("utf-8")
-    return unicodedata.normalize("NFC", name)
-
-
 def _files(
     assignment: str,
     archive: zipfile.ZipFile,
@@ -178,13 +165,13 @@ def _files(
     scheme: Scheme | None,
     result: Collected,
     known_people: Roster | None,
-) -> list[_File]:
+) -> list[File]:
     """The files of students; the others are listed as left out.
 
     Raises:
         CourseError: if there is none.
     """
-    names = [_name(info) for info in members]
+    names = [name_of(info) for info in members]
     guessed = scheme is None
     scheme = scheme or guess(names)
     depth = schemes.depth_of(scheme, names)
@@ -200,7 +187,7 @@ def _files(
         if found is None:
             result.left_out.append(name)
         else:
-            files.append(_File(found, info, archive, (found.origin,)))
+            files.append(File(found, info, archive, (found.origin,)))
     wanted = WANTED.format(assignment)
     if not files:
         inside = [name for name in names if name.lower().endswith(".zip")]
@@ -219,15 +206,15 @@ def _files(
     return files
 
 
-def _is_one_folder(assignment: str, files: Sequence[_File]) -> bool:
+def _is_one_folder(assignment: str, files: Sequence[File]) -> bool:
     """Whether all lie in one folder that is hardly a student's, as none has the assignment's name."""
     names = {file.found.file for file in files}
     return len({file.found.origin for file in files}) == 1 and f"{assignment}.ipynb" not in names
 
 
-def _plain_too(assignment: str, file: _File) -> bool:
+def _plain_too(assignment: str, file: File) -> bool:
     """Whether a platform's name could also be the name of a file in a student's folder."""
-    by_plain = schemes.read_plain(assignment, _name(file.info).split("/"))
+    by_plain = schemes.read_plain(assignment, name_of(file.info).split("/"))
     is_platforms = file.found.origin.scheme != "plain"
     return is_platforms and by_plain is not None and by_plain.file != file.found.file
 
@@ -247,10 +234,10 @@ def _only_folders(assignment: str, paths: Iterable[list[str]]) -> set[str]:
 def _told(
     archive: zipfile.ZipFile,
     members: list[zipfile.ZipInfo],
-    files: list[_File],
+    files: list[File],
     extra: Extra,
     result: Collected,
-) -> list[_File]:
+) -> list[File]:
     """The files with the people whom the platform names in a file of its own; others are listed as left out.
 
     Raises:
@@ -270,7 +257,7 @@ def _told(
                 f"the archive is not Moodle's (it is read as {scheme!r}), so no worksheet fits it"
             )
         return files
-    result.left_out += [_name(old.info) for old, new in zip(files, told, strict=True) if new is None]
+    result.left_out += [name_of(old.info) for old, new in zip(files, told, strict=True) if new is None]
     named = [file for file in told if file is not None]
     if not named:
         raise CourseError(
@@ -279,7 +266,7 @@ def _told(
     return named
 
 
-def _of_blackboard(files: list[_File]) -> list[_File | None]:
+def _of_blackboard(files: list[File]) -> list[File | None]:
     users: dict[tuple[str, datetime | None], str] = {}
     for file in files:
         if not file.found.file and file.info.file_size <= MAX_OWN:
@@ -293,18 +280,18 @@ def _of_blackboard(files: list[_File]) -> list[_File | None]:
     ]
 
 
-def _attempt(file: _File) -> tuple[str, datetime | None]:
+def _attempt(file: File) -> tuple[str, datetime | None]:
     return file.found.origin.number, file.found.time
 
 
 def _of_gradescope(
-    archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], files: list[_File]
-) -> list[_File | None]:
-    depth = min(len(_name(file.info).split("/")) for file in files)
+    archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], files: list[File]
+) -> list[File | None]:
+    depth = min(len(name_of(file.info).split("/")) for file in files)
     own = [
         info
         for info in members
-        if PurePosixPath(_name(info)).name == metadata.GRADESCOPES and _name(info).count("/") < depth - 1
+        if PurePosixPath(name_of(info)).name == metadata.GRADESCOPES and name_of(info).count("/") < depth - 1
     ]
     if len(own) != 1 or own[0].file_size > metadata.MAX_GRADESCOPES:
         raise CourseError(f"Gradescope's archive needs its own {metadata.GRADESCOPES} beside the hand-ins")
@@ -312,7 +299,7 @@ def _of_gradescope(
         submissions = metadata.gradescope(archive.read(own[0]))
     except UNREADABLE as error:
         raise CourseError(f"cannot read {metadata.GRADESCOPES}: {error}") from None
-    told: list[_File | None] = []
+    told: list[File | None] = []
     for file in files:
         about = submissions.get(f"submission_{file.found.origin.number}")
         usable = about and all(schemes.can_be_a_student(person) for person in about.people)
@@ -322,9 +309,9 @@ def _of_gradescope(
     return told
 
 
-def _of_moodle(files: list[_File], worksheet: Path) -> list[_File | None]:
+def _of_moodle(files: list[File], worksheet: Path) -> list[File | None]:
     rows = roster_import.moodles_worksheet(worksheet)
-    told: list[_File | None] = []
+    told: list[File | None] = []
     for file in files:
         row = rows.get(file.found.origin.number)
         if row is None:
@@ -337,7 +324,7 @@ def _of_moodle(files: list[_File], worksheet: Path) -> list[_File | None]:
     return told
 
 
-def _with(file: _File, *people: Origin, time: datetime | None = None) -> _File:
+def _with(file: File, *people: Origin, time: datetime | None = None) -> File:
     """A file with the people who are said to have handed it in, and the time if it is told."""
     place = file.found.origin.place
     people = tuple(dataclasses.replace(person, place=place) for person in people)
@@ -346,19 +333,19 @@ def _with(file: _File, *people: Origin, time: datetime | None = None) -> _File:
 
 
 def _by_student(
-    files: Iterable[_File], ids: Mapping[Origin, str], known_people: Roster | None
-) -> tuple[dict[str, list[_File]], dict[str, tuple[str, ...]]]:
+    files: Iterable[File], ids: Mapping[Origin, str], known_people: Roster | None
+) -> tuple[dict[str, list[File]], dict[str, tuple[str, ...]]]:
     """The files by the student in whose folder they go, and the group that the hand-in counts for, if it is one.
 
     A group's hand-in lies in the folder of its first member. Nobody's is taken if one of a group is unknown.
     """
-    of: defaultdict[str, list[_File]] = defaultdict(list)
+    of: defaultdict[str, list[File]] = defaultdict(list)
     groups: dict[str, tuple[str, ...]] = {}
     for file in files:
         if not all(person in ids for person in file.people):
             continue
         people = tuple(sorted(file.people, key=lambda person: ids[person]))
-        file, students = dataclasses.replace(file, people=people), [ids[person] for person in people]  # noqa: PLW2901
+        file, students = dataclasses.replace(file, people=people), [ids[person] for person in people]
         if known_people is not None and len(students) == 1:
             students = [s.id for s in known_people.group_of(known_people.by_id[students[0]])]
         of[students[0]].append(file)
@@ -366,42 +353,11 @@ def _by_student(
     return dict(of), groups
 
 
-def _of_one_member(files: list[_File]) -> list[_File]:
-    """Of what several members of a group handed in: the last, if it is not the same; all if no times are told."""
-    of: defaultdict[tuple[Origin, ...], list[_File]] = defaultdict(list)
-    for file in files:
-        of[file.people].append(file)
-    notebooks = {people: _notebooks(theirs) for people, theirs in of.items()}
-    who = [people for people, theirs in notebooks.items() if theirs]
-    if not who:
-        return next(iter(of.values()))
-    contents = {
-        frozenset((file.info.CRC, file.info.file_size) for file in notebooks[people]) for people in who
-    }
-    if len(contents) == 1:
-        return of[who[0]]
-    times = {people: file.found.time for people in who for file in _last_attempt(notebooks[people])}
-    told = {people: time for people, time in times.items() if time is not None}
-    return of[max(told, key=lambda people: told[people])] if len(told) == len(who) else files
-
-
-def _notebooks(files: Iterable[_File]) -> list[_File]:
-    return [file for file in files if file.found.file.lower().endswith(".ipynb")]
-
-
 # --- what is taken ----------------------------------------------------------------------------------------
 
 
-def _last_attempt(files: Iterable[_File]) -> list[_File]:
-    """The files of a student's last attempt with a notebook; all if the platform does not tell attempts apart."""
-    files = list(files)
-    handed_in = _notebooks(files) or [file for file in files if file.found.file.lower().endswith(".zip")]
-    times = [file.found.time for file in handed_in if file.found.time]
-    return [file for file in files if file.found.time == max(times)] if times else files
-
-
 def _times(
-    archive: zipfile.ZipFile, of: Mapping[str, list[_File]], extra: Extra, known_people: Roster | None
+    archive: zipfile.ZipFile, of: Mapping[str, list[File]], extra: Extra, known_people: Roster | None
 ) -> dict[str, datetime | None]:
     """When each student handed in, as far as anything says so; a table that is given counts first.
 
@@ -414,21 +370,21 @@ def _times(
     return {student: given.get(student) or _time(archive, theirs) for student, theirs in of.items()}
 
 
-def _time(archive: zipfile.ZipFile, files: Iterable[_File]) -> datetime | None:
+def _time(archive: zipfile.ZipFile, files: Iterable[File]) -> datetime | None:
     """When a student handed in, if the platform says so."""
-    for file in _last_attempt(files):
+    for file in last_attempt(files):
         if file.found.time:
             return file.found.time.astimezone()  # of this machine, if it has no zone
         is_sakais = file.found.origin.scheme == "sakai" and file.info.file_size <= MAX_OWN
-        if is_sakais and _name(file.info).endswith(f")/{TIMESTAMP}"):
+        if is_sakais and name_of(file.info).endswith(f")/{TIMESTAMP}"):
             with contextlib.suppress(*UNREADABLE):
                 return metadata.sakai_time(archive.read(file.info).decode("ascii", "replace"))
     return None
 
 
 def _chosen(
-    assignment: str, of: Mapping[str, list[_File]], result: Collected, inner: contextlib.ExitStack
-) -> dict[str, dict[str, _File]]:
+    assignment: str, of: Mapping[str, list[File]], result: Collected, inner: contextlib.ExitStack
+) -> dict[str, dict[str, File]]:
     """The notebooks of each student; those who have too much are refused.
 
     Raises:
@@ -437,12 +393,12 @@ def _chosen(
     chosen = {}
     zips = 0
     for student in sorted(of):
-        files = _last_attempt(of[student])
+        files = last_attempt(of[student])
         packed = [file for file in files if file.found.file.lower().endswith(".zip")]
-        if not _notebooks(files) and packed:
+        if not notebooks_of(files) and packed:
             zips += sum(file.info.file_size for file in packed)
             try:
-                files = _unpacked(packed, zips, inner)
+                files = unpacked(packed, zips, inner)
             except (CourseError, *UNREADABLE) as error:
                 result.refused[student] = f"its zip file cannot be taken: {error}"
                 continue
@@ -464,64 +420,10 @@ def _chosen(
     return chosen
 
 
-def _unpacked(packed: Sequence[_File], so_far: int, inner: contextlib.ExitStack) -> list[_File]:
-    """The notebooks in the zip file that a student handed in. A zip file in that one is not opened.
-
-    Raises:
-        CourseError: if there are several zip files, or it is too large.
-    """
-    if len(packed) > 1:
-        raise CourseError("there are several, and no notebook")
-    (file,) = packed
-    if file.info.file_size > MAX_BYTES or so_far > MAX_ZIPS:
-        raise CourseError(f"more than {min(MAX_BYTES, MAX_ZIPS) // 2**20} MB")
-    copy = inner.enter_context(tempfile.TemporaryFile())
-    with file.archive.open(file.info) as source:
-        shutil.copyfileobj(source, copy)
-    opened = inner.enter_context(zipfile.ZipFile(copy))
-    members = [info for info in opened.infolist() if not info.is_dir()]
-    if len(members) > MAX_MEMBERS:
-        raise CourseError(f"it holds {len(members)} files")
-    return [
-        dataclasses.replace(
-            file, found=dataclasses.replace(file.found, file=path[-1]), info=info, archive=opened
-        )
-        for info in members
-        if (path := _name(info).split("/"))[0] not in schemes.OUTSIDE and not path[-1].startswith("._")
-    ]
-
-
-def choose(assignment: str, files: Iterable[_File]) -> dict[str, _File]:
-    """The notebooks of a student that are written, by the name that they get.
-
-    That is the one with the assignment's name; Canvas adds -1, -2, … to a name that a student hands in again,
-    and the highest is the last. If there is none, it is the only copy by Jupyter's or a browser's name
-    (`-Copy1`, ` (1)`); else all notebooks, and grading says what is wrong.
-    """
-    notebooks = _notebooks(files)
-    own = re.compile(rf"{re.escape(assignment)}(?:-(\d{{1,9}}))?\.ipynb")
-    copy = re.compile(rf"{re.escape(assignment)}(?:-Copy\d{{1,9}}| ?\(\d{{1,9}}\))+\.ipynb")
-    numbered = []
-    for file in notebooks:
-        match = own.fullmatch(file.found.file)
-        if match and (match[1] is None or file.found.origin.scheme == "canvas"):
-            numbered.append((int(match[1] or 0), file))
-    if numbered:
-        return {f"{assignment}.ipynb": max(numbered, key=lambda pair: pair[0])[1]}
-    copies = [file for file in notebooks if copy.fullmatch(file.found.file)]
-    return {_safe(file.found.file): file for file in (copies if len(copies) == 1 else notebooks)}
-
-
-def _safe(name: str) -> str:
-    """A file's name without what a file system or a shell could take for something else."""
-    stem = re.sub(r"[^\w ()+-]", "_", name[: -len(".ipynb")])
-    return f"{stem[:60]}.ipynb"
-
-
 def _write(
     home: Path,
     assignment: str,
-    notebooks: Mapping[str, _File],
+    notebooks: Mapping[str, File],
     time: datetime | None,
     student: str,
     result: Collected,

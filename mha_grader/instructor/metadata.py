@@ -112,7 +112,7 @@ def times_table(path: Path) -> dict[str, datetime]:
         time = parse_time(row["time"])
         if time is None:
             raise CourseError(
-                f"{path}, line {line}: {row['time']!r} is no day and hour; wanted is, for instance, 2026-11-05 18:00"
+                f"{path}, line {line}: {row['time']!r} is no day and hour as in 2026-11-05 18:00"
             )
         found[row["student"]] = time
     return found

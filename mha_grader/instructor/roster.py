@@ -191,8 +191,10 @@ def _checked(path: Path, rows: Sequence[Mapping[str, str]]) -> Iterator[Student]
     for line, row in enumerate(rows, 2):
         student = Student(**row)
         if not is_student_id(student.id):
-            raise CourseError(f"{path}, line {line}: {student.id!r} cannot be the id of a student, whose folders "
-                              "have that name: one line, no slash, no dot at its start, 128 characters at most")  # fmt: skip
+            raise CourseError(
+                f"{path}, line {line}: {student.id!r} cannot be a student's id, which is the name of folders: one "
+                "line, no slash, no dot at its start, 128 characters at most"
+            )
         for field in UNIQUE:
             value = same(getattr(student, field))
             if value and (before := seen.setdefault((field, value), line)) != line:

@@ -22,8 +22,9 @@ from mha_grader.instructor import roster
 from mha_grader.instructor.roster import Student, is_student_id, same
 
 WANTED = (
-    'Moodle\'s participants or gradebook (a column "Email address", "ID number" or "Username"), Canvas\' gradebook '
-    '("SIS Login ID") or Brightspace\'s grades ("OrgDefinedId" or "Username" and "End-of-Line Indicator"), in English'
+    'Moodle\'s participants or gradebook (a column "Email address", "ID number" or "Username"), Canvas\' '
+    'gradebook ("SIS Login ID") or Brightspace\'s grades ("OrgDefinedId" or "Username" and "End-of-Line '
+    'Indicator"), in English'
 )
 KEYS = ("canvas", "brightspace_org", "moodle", "email", "login")  # by which a known student is found again
 

@@ -22,8 +22,8 @@ LONGEST = 100  # bytes of a student's id
 # Moodle: Full Name_1234567_assignsubmission_file_/…, with the number that Moodle gives a participant of the
 # assignment. Canvas: lastnamefirstname_LATE_12345_678901_…, with the numbers of the user and of the file, or
 # without a name LATE_anon_aB3xY_678901_…. Brightspace: 12345-678 - Full Name - Nov 1, 2026 1133 PM/…, with the
-# numbers of the user and of the assignment's folder. Blackboard: Assignment_login_attempt_2026-11-01-23-33-00_…, and
-# the same with .txt for a file of its own. Gradescope: submission_12345/…, whose students its
+# numbers of the user and of the assignment's folder. Blackboard: Assignment_login_attempt_2026-11-01-23-33-00_…,
+# and the same with .txt for a file of its own. Gradescope: submission_12345/…, whose students its
 # submission_metadata.yml names. Sakai: Last, First(user)/Submission attachment(s)/….
 PLATFORM: dict[Scheme, re.Pattern[str]] = {
     "moodle": re.compile(
