@@ -10,7 +10,8 @@ fit is listed and not taken, and what somebody else handed in before is never re
 A timestamp.txt is written only where the platform says when a hand-in came (see `metadata`): Sakai and
 Gradescope in UTC; Brightspace, Blackboard and Moodle's grading worksheet without a time zone, which is taken to be
 this machine's. The times of the files in an archive are when the platform put it together or stored a file's
-content first. So nothing is late by the hand-ins of the others; Canvas marks late hand-ins in their names, and they are named.
+content first. So nothing is late by the hand-ins of the others; Canvas marks late hand-ins in their names, and they
+are named.
 """
 
 from __future__ import annotations
