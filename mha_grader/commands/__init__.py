@@ -1,1 +1,1 @@
-"""Commands of `mha-grade`, each in a module of its name that adds its parser."""
+"""The commands of `mha-grade`, a module each: `add` tells the command line what it takes and what it runs."""

@@ -13,48 +13,21 @@ import importlib
 import itertools
 import json
 import os
-import re
 import sys
-import tomllib
 import types
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-Kind = Literal["markdown", "given", "show", "solution", "test"]
+from mha_grader.course import course_file, mistakes, plain_nbgrader
+from mha_grader.course.cells import HIDDEN_BEGIN, HIDDEN_END, Cell, Kind, id_of, python_of, text_of
+from mha_grader.course.errors import CourseError
+from mha_grader.course.mistakes import Mistake
+
+__all__ = ["HIDDEN_BEGIN", "HIDDEN_END", "Assignment", "Cell", "CourseError", "Kind", "assignments", "load"]
 HELPERS = ("checks.py",)  # lie in solutions/ and are copied beside every notebook
-HIDDEN_BEGIN, HIDDEN_END = "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS"
-
-
-class CourseError(Exception):
-    """The course's own files are not as they should be; the text says what to do."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A cell of the assignment. `released` is what students got, `source` what the instructor has."""
-
-    id: str
-    kind: Kind
-    released: str
-    source: str
-    item: str | None = None
-    points: float = 0.0
-    # Of a solution cell: names out of `Assignment.library` that it should use, and others that it may use.
-    asks_for: tuple[str, ...] = ()
-    may_use: tuple[str, ...] = ()
-
-    @property
-    def hidden(self) -> str:
-        """The hidden block of a test cell."""
-        before, begin, rest = self.source.partition(HIDDEN_BEGIN)
-        hidden, end, _ = rest.partition(HIDDEN_END)
-        if not begin or not end:
-            raise CourseError(f"the test cell {self.id} has no hidden block")
-        # The lines keep their numbers, so that a traceback in the instructor's log can be followed.
-        return "\n" * before.count("\n") + hidden
 
 
 @dataclass(frozen=True)
@@ -77,18 +50,29 @@ class Assignment:
     metadata: dict[str, Any]  # of the released notebook
     library: tuple[str, ...] = ()  # patterns of names: a library's versions of what students build
     others: tuple[Released, ...] = ()  # the course's other assignments that have been released
+    packages: tuple[str, ...] | None = None  # that students of the course may import; None: the grader's list
+    besides: tuple[str, ...] = ()  # packages that they may import in this assignment
+    mistakes: tuple[Mistake, ...] = ()  # known ones, beside those of `mha_lib.pitfalls`
+    plain: bool = False  # an nbgrader notebook whose tests are plain asserts: see `grading.plain`
 
     @property
     def items(self) -> tuple[str, ...]:
-        """Names of the graded items in the notebook's order."""
+        """Names of the graded items, each of which has a test cell, in the notebook's order."""
+        return tuple(cell.item for cell in self.cells if cell.kind == "test" and cell.item)
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """Names of the cells that students write in. In an assignment with parts, these are the items."""
         return tuple(cell.item for cell in self.cells if cell.kind == "solution" and cell.item)
 
     def cell(self, kind: Kind, item: str) -> Cell:
-        """The solution or test cell of an item.
+        """The test cell of an item, or the solution cell that it is about.
 
         Raises:
             CourseError: if there is no such item; the text names those that there are.
         """
+        if kind == "solution":
+            item = next((test.about for test in self.cells if test.item == item and test.about), item)
         for cell in self.cells:
             if cell.kind == kind and cell.item == item:
                 return cell
@@ -103,10 +87,13 @@ class Assignment:
         before = self.cells[: self.cells.index(test)]
         parts = [cell.source for cell in before if cell.kind in ("given", "solution")]
         files = [path.read_text("utf-8") for path in sorted(self.files.glob("*.py"))]
-        return hashlib.sha256(repr([parts, files, test.hidden]).encode()).hexdigest()
+        hidden = test.source if self.plain else test.hidden
+        return hashlib.sha256(repr([parts, files, hidden]).encode()).hexdigest()
 
     def rests_on(self, item: str) -> set[str]:
-        """The earlier items that an item's solution calls, and those that these call."""
+        """The earlier items that an item's solution calls, and those that these call; none if tests are plain."""
+        if self.plain:
+            return set()
         tree = ast.parse(self.cell("solution", item).source)
         names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
         called = names & set(self.items[: self.items.index(item)])
@@ -114,7 +101,7 @@ class Assignment:
 
     def imports(self) -> tuple[str, ...]:
         """Names of the modules that the given cells import."""
-        given = [ast.walk(ast.parse(cell.released)) for cell in self.cells if cell.kind == "given"]
+        given = [ast.walk(ast.parse(python_of(c.released))) for c in self.cells if c.kind == "given"]
         names: set[str] = set()
         for node in itertools.chain.from_iterable(given):
             if isinstance(node, ast.Import):
@@ -127,7 +114,7 @@ class Assignment:
     def reference(self) -> types.SimpleNamespace:
         """The instructor's solutions by name, executed in this process: they are trusted."""
         namespace: dict[str, Any] = {"__name__": f"reference_{self.name}"}
-        with _beside(self.files):
+        with beside(self.files):
             for cell in self.cells:
                 if cell.kind in ("given", "solution"):
                     exec(compile(cell.source, f"<reference {cell.id}>", "exec"), namespace)
@@ -135,7 +122,7 @@ class Assignment:
 
 
 @contextlib.contextmanager
-def _beside(folder: Path) -> Iterator[None]:
+def beside(folder: Path) -> Iterator[None]:
     """Make the assignment's helper files importable, and forget them afterwards."""
     names = {file.stem for file in folder.glob("*.py")}
     kept = {name: sys.modules.pop(name) for name in names & sys.modules.keys()}
@@ -151,17 +138,36 @@ def _beside(folder: Path) -> Iterator[None]:
 
 
 def assignments(course: Path) -> list[str]:
-    """The names of all assignments that have a source."""
-    sources = (course / "solutions").glob("*.py")
-    return sorted(path.stem for path in sources if path.name not in HELPERS)
+    """The names of all assignments that have a source: a text, or a notebook that nobody generated."""
+    folder = course / "solutions"
+    texts = {path.stem for path in folder.glob("*.py") if path.name not in HELPERS}
+    texts = {name for name in texts if not f"{name}.py".endswith(mistakes.ENDING)}
+    notebooks = {path.stem for path in folder.glob("*/*.ipynb") if path.stem == path.parent.name}
+    return sorted(texts | {name for name in notebooks - texts if is_plain(course, name)})
 
 
-def load(course: Path, name: str) -> Assignment:
+def is_plain(course: Path, name: str) -> bool:
+    """Whether the source of an assignment is an nbgrader notebook as people have them."""
+    path = course / "solutions" / name / f"{name}.ipynb"
+    written = not (course / "solutions" / f"{name}.py").exists() and path.exists()
+    return written and "digest" not in _read(path)["metadata"].get("mha", {})
+
+
+def in_teaching_order(course: Path, names: Iterable[str]) -> list[str]:
+    """These assignments in the order of `_toc.yml`, then in alphabetical order those that are not in it."""
+    contents = course / "_toc.yml"
+    text = contents.read_text("utf-8") if contents.exists() else ""
+    places = {name: text.find(f"exercises/{name}/") for name in names}
+    return sorted(places, key=lambda name: (places[name] < 0, places[name], name))
+
+
+def load(course: Path, name: str, instructor: dict[str, Any] | None = None) -> Assignment:
     """Read an assignment.
 
     Args:
         course: the course's root folder.
         name: the assignment's name.
+        instructor: the instructor's notebook, if it does not lie in `solutions/`.
 
     Raises:
         CourseError: if it does not exist, has not been generated, or does not fit what was released.
@@ -171,25 +177,37 @@ def load(course: Path, name: str) -> Assignment:
         raise CourseError(
             f"there is no assignment {name!r} in {course}; there is {', '.join(known) or 'none'}"
         )
-    instructor = _read(course / "solutions" / name / f"{name}.ipynb")
+    instructor = instructor or _read(course / "solutions" / name / f"{name}.ipynb")
     released = _read(course / "exercises" / name / f"{name}.ipynb")
+    plain = is_plain(course, name)
+    version, cells = (plain_nbgrader.read if plain else _stamped)(name, instructor, released)
+    said = course_file.read(course / "solutions" / "course.toml")
+    return Assignment(
+        name=name,
+        version=version,
+        cells=cells,
+        files=course / "exercises" / name,
+        metadata=released["metadata"],
+        library=said.library,
+        others=tuple(_others(course, [other for other in known if other != name])),
+        packages=said.packages,
+        besides=said.packages_of(name),
+        mistakes=mistakes.read(course / "solutions" / f"{name}{mistakes.ENDING}"),
+        plain=plain,
+    )
+
+
+def _stamped(name: str, instructor: dict[str, Any], released: dict[str, Any]) -> tuple[str, tuple[Cell, ...]]:
+    """The version and the cells of an assignment that was generated from a text."""
     stamps = [notebook["metadata"].get("mha", {}) for notebook in (instructor, released)]
     if stamps[0] != stamps[1]:
         raise CourseError(
             f"exercises/{name} was released from another version than solutions/{name}: "
             "run `make exercises`, or check out the version that was handed out"
         )
-    sources = {cell["id"]: _text(cell) for cell in released["cells"]}
+    sources = {cell["id"]: text_of(cell) for cell in released["cells"]}
     cells = tuple(_cell(cell, sources[cell["id"]]) for cell in instructor["cells"])
-    return Assignment(
-        name=name,
-        version=f"{stamps[0]['version']}+{stamps[0]['digest']}",
-        cells=cells,
-        files=course / "exercises" / name,
-        metadata=released["metadata"],
-        library=_library(course / "solutions" / "course.toml"),
-        others=tuple(_others(course, [other for other in known if other != name])),
-    )
+    return f"{stamps[0]['version']}+{stamps[0]['digest']}", cells
 
 
 def _others(course: Path, names: Iterable[str]) -> Iterator[Released]:
@@ -197,22 +215,10 @@ def _others(course: Path, names: Iterable[str]) -> Iterator[Released]:
         path = course / "exercises" / name / f"{name}.ipynb"
         if path.exists():
             cells = _read(path)["cells"]
-            given = [_text(cell) for cell in cells if "given" in cell["metadata"].get("tags", [])]
-            yield Released(name, {cell["id"]: _text(cell) for cell in cells}, tuple(given))
-
-
-def _library(path: Path) -> tuple[str, ...]:
-    """What the course says are libraries' versions of what students build; a course need not say any."""
-    if not path.exists():
-        return ()
-    try:
-        patterns = tomllib.loads(path.read_text("utf-8"))["library"]
-        re.compile("|".join(patterns))
-    except (tomllib.TOMLDecodeError, KeyError, TypeError, re.error) as error:
-        raise CourseError(
-            f'{os.path.relpath(path)} should hold library = ["…"], a list of regular expressions: {error}'
-        ) from None
-    return tuple(patterns)
+            given = [text_of(cell) for cell in cells if "given" in cell["metadata"].get("tags", [])]
+            yield Released(
+                name, {id_of(cell, n): text_of(cell) for n, cell in enumerate(cells)}, tuple(given)
+            )
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -220,11 +226,6 @@ def _read(path: Path) -> dict[str, Any]:
         raise CourseError(f"{os.path.relpath(path)} is missing: run `make exercises`")
     notebook: dict[str, Any] = json.loads(path.read_text("utf-8"))
     return notebook
-
-
-def _text(cell: dict[str, Any]) -> str:
-    source = cell["source"]
-    return source if isinstance(source, str) else "".join(source)
 
 
 def _cell(cell: dict[str, Any], released: str) -> Cell:
@@ -246,7 +247,7 @@ def _cell(cell: dict[str, Any], released: str) -> Cell:
         id=cell["id"],
         kind=kind,
         released=released,
-        source=_text(cell),
+        source=text_of(cell),
         item=item,
         points=float(nbgrader.get("points", 0.0)),
         asks_for=tuple(own.get("asks_for", ())),

@@ -51,7 +51,7 @@ from nbgrader.preprocessors import ClearSolutions, SaveCells
 from traitlets.config import PyFileConfigLoader
 
 import mha_lib
-from mha_grader.course.assignment import HELPERS, assignments
+from mha_grader.course.assignment import HELPERS, assignments, is_plain
 from mha_grader.course.notebooks import instructor_notebook
 from mha_grader.course.sources import BEGIN_SOLUTION, SourceError, read_source
 
@@ -68,12 +68,15 @@ def build(course_root: Path, assignment: str) -> Path:
         SourceError: if the source is not right.
     """
     sources = course_root / "solutions"
+    if is_plain(course_root, assignment):  # it is its own source
+        return sources / assignment / f"{assignment}.ipynb"
     notebook = instructor_notebook(sources / f"{assignment}.py")
     folder = sources / assignment
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     for name in HELPERS:
-        shutil.copyfile(sources / name, folder / name)
+        if (sources / name).exists():
+            shutil.copyfile(sources / name, folder / name)
     for name in read_source(sources / f"{assignment}.py").metadata["mha"].get("files", []):
         shutil.copyfile(Path(mha_lib.__path__[0]) / name, folder / Path(name).name)
     path = folder / f"{assignment}.ipynb"
@@ -129,6 +132,9 @@ def check(course_root: Path, names: Iterable[str] = ()) -> list[str]:
         (scratch / "solutions").mkdir()
         for path in [course_root / "nbgrader_config.py", *(course_root / "solutions").glob("*.py")]:
             shutil.copyfile(path, scratch / path.relative_to(course_root))
+        for name in assignments(course_root):
+            if is_plain(course_root, name):
+                shutil.copytree(course_root / "solutions" / name, scratch / "solutions" / name)
         for name in names or assignments(scratch):
             _release(scratch, name, record=False)
         expected = _files(scratch / "exercises", names)
@@ -163,6 +169,12 @@ class ClearSolutionsKeepTemplates(ClearSolutions):
 
     What only the grader reads of a cell is removed as well.
     """
+
+    def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
+        """Clear a notebook; one that nbgrader's users have written is cleared as they are used to."""
+        if "mha" not in nb.metadata:
+            return ClearSolutions(parent=self.parent).preprocess(nb, resources)
+        return super().preprocess(nb, resources)
 
     def preprocess_cell(self, cell: Any, resources: Any, cell_index: int) -> tuple[Any, Any]:
         """Clear one cell."""

@@ -24,6 +24,8 @@ class PartRecord:
     pitfall: str | None = None  # slug of the recognised misconception
     message: str = ""  # for the student: the misconception or the reason, and what to do or a public example
     reason: str = ""  # what the test found, in a few words
+    title: str = ""  # of the misconception
+    in_process: bool = False  # it ran in the student's process, where code can forge a pass
     carried: bool = False  # it passed only with right code for earlier items, see `ItemRecord.stood_in`
 
     @property

@@ -15,7 +15,7 @@ Execute = Callable[[str, str], CallError | None]  # a cell's label and source; r
 
 def is_data(assignment: Assignment, item: str) -> bool:
     """Whether an item is plain data, such as a dict of answers, and neither a function nor a class."""
-    return not callable(getattr(assignment.reference, item))
+    return not assignment.plain and not callable(getattr(assignment.reference, item))
 
 
 def run_answers(

@@ -6,6 +6,7 @@ They name the misconception if it is known, and show a difference on a public ex
 from __future__ import annotations
 
 import sys
+import types
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from mha_grader.course.assignment import Assignment
+from mha_grader.course.mistakes import Mistake
 from mha_grader.course.records import ItemRecord, PartRecord
 from mha_grader.grading.diagnose import gap
 from mha_grader.grading.judge import NOT_WRITTEN, Judged, Verdict, describe_error
@@ -42,12 +44,15 @@ def explain_parts(assignment: Assignment, judged: Judged, found: Mapping[str, st
         judged: what came of the item with the student's own code before it.
         found: slugs of the recognised mistakes by the name of the failed part.
     """
+    if assignment.plain:
+        return tuple(explain(verdict, None, None) for verdict in judged.verdicts)
     reference = getattr(assignment.reference, judged.item)
     trial = callable(reference) and judged.tested is not None
     example = Example(judged.item, judged.tested, reference) if trial else None
     names = vars(assignment.reference)
+    own = {known.slug: known for known in assignment.mistakes if known.item == judged.item}
     return tuple(
-        explain(verdict, found.get(verdict.part.name), example, names) for verdict in judged.verdicts
+        explain(verdict, found.get(verdict.part.name), example, names, own) for verdict in judged.verdicts
     )
 
 
@@ -63,14 +68,19 @@ def revised_parts(
         found: slugs of the mistakes that were recognised then, by the name of the failed part.
     """
     names = vars(assignment.reference)
+    own = {known.slug: known for known in assignment.mistakes if known.item == record.item}
     return tuple(
-        _revised(part, verdict.status == "pass", found.get(part.name), names)
+        _revised(part, verdict.status == "pass", found.get(part.name), names, own)
         for part, verdict in zip(record.parts, again.verdicts, strict=True)
     )
 
 
 def explain(
-    verdict: Verdict, slug: str | None, example: Example | None, names: Container[str] = ()
+    verdict: Verdict,
+    slug: str | None,
+    example: Example | None,
+    names: Container[str] = (),
+    own: Mapping[str, Mistake] = types.MappingProxyType({}),
 ) -> PartRecord:
     """The part's record, with a message that holds no hidden input.
 
@@ -79,11 +89,12 @@ def explain(
         slug: the recognised mistake.
         example: both sides of a public example.
         names: of the assignment's code, which are not written with a capital at the start of a sentence.
+        own: mistakes of the assignment's own file, by slug.
     """
     part = verdict.part
     message = verdict.reason
     if slug is not None:
-        message = account(slug)
+        message = account(slug, own)
     elif verdict.reason == NOT_WRITTEN:
         message = f"{verdict.reason}."
     elif verdict.status in ("fail", "error") and example is not None and part.example is not None:
@@ -91,19 +102,36 @@ def explain(
     elif message:
         message = f"{message}."
     message = capital(message, names)
-    return PartRecord(part.name, part.points, verdict.status, part.proves, slug, message, verdict.reason)
+    return PartRecord(
+        part.name,
+        part.points,
+        verdict.status,
+        part.proves,
+        slug,
+        message,
+        verdict.reason,
+        title=own[slug].title if slug is not None and slug in own else "",
+        in_process=part.in_process,
+    )
 
 
-def _revised(part: PartRecord, passed: bool, slug: str | None, names: Container[str]) -> PartRecord:
+def _revised(
+    part: PartRecord, passed: bool, slug: str | None, names: Container[str], own: Mapping[str, Mistake]
+) -> PartRecord:
     if part.status == "pass":
         return part
     if passed:
         return PartRecord(part.name, part.max_points, "pass", part.proves, carried=True)
-    return part if slug is None else replace(part, pitfall=slug, message=capital(account(slug), names))
+    if slug is None:
+        return part
+    title = own[slug].title if slug in own else ""
+    return replace(part, pitfall=slug, title=title, message=capital(account(slug, own), names))
 
 
-def account(slug: str) -> str:
-    """What a mistake is, why it is wrong, what to do, and where the book shows it."""
+def account(slug: str, own: Mapping[str, Mistake] = types.MappingProxyType({})) -> str:
+    """What a mistake is, why it is wrong, what to do, and where the book shows it, if it does."""
+    if slug in own:
+        return f"{own[slug].title} ({slug}). {own[slug].reason} {own[slug].fix}"
     pitfall = pitfalls.BANK[slug]
     return f"{pitfall.title} ({slug}). {pitfall.reason} {pitfall.fix} {pointer(slug)}"
 
@@ -198,3 +226,18 @@ def first_difference(got: Any, expected: Any, place: str = "the result") -> str 
         return None
     same = type(got) is type(expected) and got == expected
     return None if same else f"expected {show(expected)}, got {show(got)}"
+
+
+def reason(part: PartRecord) -> str:
+    """What tells one reason from another: errors come with different examples, but their first line says all."""
+    return part.pitfall or (part.message if part.status == "fail" else part.message.partition("\n")[0])
+
+
+def repeats(item: ItemRecord) -> dict[str, str]:
+    """For parts that fail for a reason given before: the name of the part where it was given, by part."""
+    first: dict[str, str] = {}
+    found = {}
+    for part in item.parts:
+        if part.status not in ("pass", "not-run") and first.setdefault(reason(part), part.name) != part.name:
+            found[part.name] = first[reason(part)]
+    return found

@@ -99,7 +99,7 @@ def unusable_record(assignment: Assignment, unusable: rebuild.Unusable, data: by
     """The record of a hand-in in which nothing can be graded: every part is not run."""
     items = []
     for item in assignment.items:
-        parts = judge.load_parts(assignment.cell("test", item).hidden, {}, assignment.reference)
+        parts = judge.parts_of(assignment, item)
         items.append(
             ItemRecord(item, tuple(PartRecord(p.name, p.points, "not-run", p.proves) for p in parts))
         )
@@ -152,12 +152,13 @@ def _grade_items(
     again: list[run.Stop] = []
     with settings.session(assignment) as session:
         for stop in run.run(session, assignment, rebuilt):
-            item, source = stop.item, rebuilt.sources[stop.item]
+            item, written = stop.item, assignment.cell("solution", stop.item).item
+            source = rebuilt.sources[written or item]
             lost = [record.item for record in records.values() if not record.earned_alone]
             wrong_basis = _wrong_basis(assignment, item, (source, *added), lost)
             record = before.get(item)
             if record is None or not _still_holds(assignment, record, wrong_basis):
-                notes = (*rebuilt.item_notes.get(item, ()), *rebuilt.hints.get(item, ()))
+                notes = (*rebuilt.item_notes.get(written or item, ()), *rebuilt.hints.get(item, ()))
                 attempt = Attempt(source, notes, helpers, wrong_basis)
                 record = _grade_item(assignment, settings, session, stop, attempt)
                 again += [stop] if record.stood_in else []
@@ -198,6 +199,8 @@ def _grade_item(
     solution = assignment.cell("solution", item)
     flags = library_use.flags(attempt.source, solution, assignment.library, attempt.helpers)
     flags += others.given_elsewhere(assignment, item, attempt.source)
+    if any(part.in_process for part in parts):
+        flags += library_use.reaches_out(attempt.source)
     tests = assignment.tests_digest(item)
     return ItemRecord(item, parts, attempt.source, attempt.notes, flags, tests, stood_in)
 

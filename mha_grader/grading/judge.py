@@ -18,6 +18,7 @@ import numpy as np
 from mha_grader import testing
 from mha_grader.course.assignment import Assignment
 from mha_grader.course.records import Status
+from mha_grader.grading import plain
 from mha_grader.grading.session import OutOfBudget, Session
 from mha_grader.sandbox.fork_server import SandboxUnavailable
 from mha_grader.sandbox.text import clean
@@ -78,6 +79,8 @@ def judge(
     session.log.append(f"{item}: tested")
     session.start_item()
     recorder = Recorder(session.perform)
+    if assignment.plain:
+        return _judge_plain(recorder, assignment, item, failure)
     tested, failure = _bind(recorder, item, getattr(assignment.reference, item), failure)
     parts = load_parts(assignment.cell("test", item).hidden, {item: tested}, assignment.reference)
     if failure is not None:
@@ -89,6 +92,22 @@ def judge(
 
     verdicts = run_parts(parts, recorder, generator)
     return Judged(item, tuple(verdicts), tested)
+
+
+def parts_of(assignment: Assignment, item: str) -> list[Part]:
+    """The parts of an item, to be looked at and not run."""
+    if assignment.plain:
+        return [plain.part_of(assignment, item)]
+    return load_parts(assignment.cell("test", item).hidden, {}, assignment.reference)
+
+
+def _judge_plain(recorder: Recorder, assignment: Assignment, item: str, failure: CallError | None) -> Judged:
+    """Run a plain test. What a cell that failed has defined before is tested, and is enough if the test passes."""
+    part = plain.part_of(assignment, item, recorder)
+    (verdict,) = run_parts([part], recorder, lambda part: np.random.default_rng(0))
+    if failure is not None and verdict.status != "pass":
+        verdict = Verdict(part, *describe_error(failure, show_text=True))
+    return Judged(item, (verdict,))
 
 
 def _bind(

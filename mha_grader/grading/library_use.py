@@ -16,10 +16,30 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from mha_grader.course.assignment import Cell
+from mha_grader.course.cells import Cell, assigned
 from mha_grader.grading.rebuild import MAX_PARSED
 
 HIDES = frozenset({"exec", "eval", "__import__", "importlib"})  # built in: `model.eval` is another one
+COMPARES = frozenset({"__eq__", "__ne__", "__bool__", "__array__", "__array_function__", "__instancecheck__"})
+# Of the interpreter: code that is meant to be used has no use for them.
+INNER = frozenset(
+    [
+        "sys",
+        "os",
+        "builtins",
+        "__builtins__",
+        "gc",
+        "inspect",
+        "ctypes",
+        "atexit",
+        "signal",
+        "globals",
+        "setattr",
+        "get_ipython",
+        "mock",
+        "unittest",
+    ]
+)
 MAX_PIECES = 20  # of a text that is put together: with more it would take long
 
 
@@ -44,7 +64,7 @@ def helpers(cells: Iterable[str], library: Sequence[str]) -> list[Helper]:
         for statement in tree.body if tree is not None else ():
             mentions = _first(_mentions_in(statement), cell)
             if _lines(mentions, library, ()):
-                found.append(Helper(frozenset(_defined(statement)), mentions))
+                found.append(Helper(frozenset(assigned(statement)), mentions))
     return found
 
 
@@ -153,14 +173,28 @@ def _text(node: ast.AST) -> str | None:
     return "".join(reversed(pieces))
 
 
-def _defined(statement: ast.stmt) -> set[str]:
-    """Names that a statement gives to something."""
-    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-        return {statement.name}
-    names: set[str] = set()
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            names.add(node.id)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            names |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
-    return names
+def reaches_out(source: str) -> tuple[str, ...]:
+    """What a person should look at in code that is tested in its own process: it may be made to pass any test.
+
+    Only the plain ways are found: what a comparison says, and changes of what is not its own.
+    """
+    tree = _parsed(source)
+    found = {}
+    for node in ast.walk(tree) if tree is not None else ():
+        match node:
+            case ast.FunctionDef(name=name) if name in COMPARES:
+                found[node.lineno] = f"defines {name}"
+            case ast.Attribute(attr=name, ctx=ast.Store()) if not _is_self(node.value):
+                found[node.lineno] = f"changes {ast.unparse(node)}"
+            case ast.Name(id=name) if name in INNER:
+                found[node.lineno] = f"uses {name}"
+            case ast.Import(names=names) if inner := INNER & {alias.name for alias in names}:
+                found[node.lineno] = f"imports {', '.join(sorted(inner))}"
+            case ast.ImportFrom(module=str(module)) if module in INNER:
+                found[node.lineno] = f"imports {module}"
+    where = "and it is tested in the student's own process"
+    return tuple(f"line {line} {what}, {where}" for line, what in sorted(found.items()))
+
+
+def _is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"

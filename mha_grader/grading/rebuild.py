@@ -253,7 +253,7 @@ def rebuild(assignment: Assignment, data: bytes) -> Rebuilt:
         )
     places = {cell.id: cell for cell in assignment.cells}
     texts = {cell.released.strip(): cell for cell in assignment.cells if cell.kind != "solution"}
-    candidates: dict[str, list[str]] = {item: [] for item in assignment.items}
+    candidates: dict[str, list[str]] = {item: [] for item in assignment.written}
     loose: list[
         tuple[str | None, str]
     ] = []  # code cells without a place, behind the released cell before them
@@ -355,14 +355,14 @@ def _assemble(
         rebuilt.notes.append(f"only the first {MAX_ADDED} of {len(loose)} cells that you added were run")
         loose = loose[:MAX_ADDED]
     names = {source: defined_names(source) for _, source in loose}
-    for item in assignment.items:
+    for item in assignment.written:
         cell = assignment.cell("solution", item)
         stub = cell.released.strip()
         own = candidates[item]
         written = [source for source in own if source.strip() not in ("", stub)]
         elsewhere = [pair for pair in loose if item in names[pair[1]]]
         if not written and not elsewhere:  # in a check, which is not run otherwise, or with another item
-            others = [source for other in assignment.items if other != item for source in candidates[other]]
+            others = [source for other in assignment.written if other != item for source in candidates[other]]
             found = [source for source in (*others, *in_tests)[:MAX_ADDED] if item in defined_names(source)]
             elsewhere = [(None, source) for source in found]
         notes = rebuilt.item_notes.setdefault(item, [])

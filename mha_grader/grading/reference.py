@@ -15,6 +15,7 @@ from mha_grader.course import assignment as assignments
 from mha_grader.course.assignment import Assignment, CourseError
 from mha_grader.course.folders import Course
 from mha_grader.course.store import write_whole
+from mha_grader.grading import plain
 from mha_grader.grading.judge import Verdict, load_parts, run_parts, seed
 from mha_grader.testing.proxies import Recorder, local
 
@@ -45,12 +46,16 @@ def check(assignment: Assignment, secret: bytes) -> None:
     Raises:
         CourseError: if one does not; the text names the part and says what it found.
     """
-    failed = [
-        f"{item}, part “{verdict.part.name}” ({verdict.status}: {verdict.reason})"
-        for item in assignment.items
-        for verdict in _verdicts(assignment, item, secret)
-        if verdict.status != "pass"
-    ]
+    failed = (
+        plain.failures(assignment)
+        if assignment.plain
+        else [
+            f"{item}, part “{verdict.part.name}” ({verdict.status}: {verdict.reason})"
+            for item in assignment.items
+            for verdict in _verdicts(assignment, item, secret)
+            if verdict.status != "pass"
+        ]
+    )
     if failed:
         raise CourseError(
             f"the solutions of {assignment.name} fail their own hidden tests, so nobody can be judged by them: "

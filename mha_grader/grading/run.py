@@ -62,7 +62,7 @@ def run(session: Session, assignment: Assignment, rebuilt: Rebuilt) -> Iterator[
             else:
                 failures[cell.item] = execute(cell.item, source, budget.cell)
         elif cell.kind == "test" and cell.item is not None:
-            yield Stop(cell.item, failures[cell.item], tuple(executed))
+            yield Stop(cell.item, failures[cell.about or cell.item], tuple(executed))
         for number, source in enumerate(rebuilt.added.get(cell.id, [])):
             execute(f"added {cell.id}.{number}", source, budget.added)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mha_grader.course.assignment import Assignment
+from mha_grader.course.assignment import Assignment, CourseError
 from mha_grader.course.folders import Course
 from mha_grader.grading.session import Budget, Session
-from mha_grader.sandbox.fork_server import Layout, Limits
+from mha_grader.sandbox.fork_server import PACKAGES, Layout, Limits
 
 
 @dataclass(frozen=True)
@@ -21,8 +22,28 @@ class Settings:
     budget: Budget = field(default_factory=Budget)
 
     def layout(self, assignment: Assignment) -> Layout:
-        """What students' processes find."""
-        return Layout.make(assignment.files, imports=assignment.imports(), hidden=self.course)
+        """What students' processes find.
+
+        Raises:
+            CourseError: if the course allows a package that is not installed.
+        """
+        for name in (*(assignment.packages or ()), *assignment.besides):
+            try:
+                importlib.metadata.distribution(name)
+            except importlib.metadata.PackageNotFoundError:
+                raise CourseError(
+                    f"solutions/course.toml lets students of {assignment.name} import {name}, which is not "
+                    f"installed where grading runs: install it there, for instance with `pip install {name}`"
+                ) from None
+        return Layout.make(
+            assignment.files,
+            imports=assignment.imports(),
+            hidden=self.course,
+            allowed=(
+                *(PACKAGES if assignment.packages is None else assignment.packages),
+                *assignment.besides,
+            ),
+        )
 
     def session(self, assignment: Assignment) -> Session:
         """A new session for one student."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mha_grader.course.folders import Course
-from mha_grader.course.records import ItemRecord, SubmissionRecord
+from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord
 from mha_grader.instructor import origins
 from mha_grader.instructor.entry import Entry
 from mha_grader.instructor.origins import Origin
@@ -157,9 +157,15 @@ def _moodle(student: str, origin: Origin, record: SubmissionRecord, entry: Entry
 
 def _in_words(item: ItemRecord, entry: Entry) -> str:
     score = f"{item.item} {entry.item_score(item):g}/{item.max_score:g}"
-    slugs = dict.fromkeys(part.pitfall for part in item.parts if part.pitfall in pitfalls.BANK)
-    titles = [pitfalls.BANK[slug].title.replace("`", "") for slug in slugs if slug]
+    found = dict.fromkeys(title_of(part).replace("`", "") for part in item.parts)
+    titles = [title for title in found if title]
     return f"{score} ({', '.join(titles)})" if titles else score
+
+
+def title_of(part: PartRecord) -> str:
+    """The title of the mistake that was recognised in a part; "" if there is none, or it is no longer known."""
+    known = pitfalls.BANK.get(part.pitfall or "")
+    return known.title if known and not part.title else part.title
 
 
 def _canvas(student: str, origin: Origin, assignment: str, score: float) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def check(db_url: str, assignment: Assignment) -> None:
     from nbgrader.api import MissingEntry
 
     name = assignment.name
-    expected = {cell.id: cell.points for cell in assignment.cells if cell.kind == "test"}
+    expected = {cell.id: cell.points for cell in assignment.cells if cell.kind == "test" or cell.by_person}
     found: dict[str, float] = {}
     if _exists(db_url):
         with _opened(db_url) as book:

@@ -93,26 +93,32 @@ def graded_notebook(assignment: Assignment, record: SubmissionRecord, handed_in:
     """
     notebook = nbformat.read(assignment.files / f"{assignment.name}.ipynb", as_version=4)
     items = {item.item: item for item in record.items}
-    places = {cell.id: cell for cell in assignment.cells}
-    added = _added_cells(assignment, handed_in)
+    rebuilt = _rebuilt(assignment, handed_in)
+    sources = rebuilt.sources | {
+        assignment.cell("solution", item.item).item: item.source for item in record.items if record.usable
+    }
+    added = _added_cells(rebuilt)
     cells = [_about(record)] if record.notes else []
     cells += added.get(None, [])
-    for cell in notebook.cells:
-        place = places[cell.id]
+    for place, cell in zip(assignment.cells, notebook.cells, strict=True):
         if place.kind == "solution" and record.usable:
-            cell.source = items[cell.id].source
+            cell.source = sources[place.item]
         elif place.kind == "test" and place.item is not None:
             cell.outputs = _outputs(items[place.item], place.points)
-        cells += [cell, *added.get(cell.id, [])]
+        cells += [cell, *added.get(place.id, [])]
     notebook.cells = cells
     return notebook
 
 
-def _added_cells(assignment: Assignment, handed_in: Path) -> dict[str | None, list[Any]]:
+def _rebuilt(assignment: Assignment, handed_in: Path) -> rebuild.Rebuilt:
+    """What is graded of a hand-in; empty if it is unusable."""
     try:
-        rebuilt = rebuild.rebuild(assignment, rebuild.find(handed_in, assignment).data)
+        return rebuild.rebuild(assignment, rebuild.find(handed_in, assignment).data)
     except rebuild.Unusable:
-        return {}
+        return rebuild.Rebuilt({})
+
+
+def _added_cells(rebuilt: rebuild.Rebuilt) -> dict[str | None, list[Any]]:
     numbers = itertools.count(1)
     return {
         anchor: [nbformat.v4.new_code_cell(source, id=f"added-{next(numbers)}") for source in sources]

@@ -25,9 +25,9 @@ from mha_grader.instructor import export, feedback
 from mha_grader.instructor.collect import Collected
 from mha_grader.instructor.entry import Entry
 from mha_grader.sandbox.text import clean
-from mha_lib import pitfalls
 
 SHOWN = 20  # names in one line
+IN_PROCESS = "in the student's own process, where code can forge a pass"
 
 
 def print_collected(found: Collected) -> None:
@@ -76,6 +76,9 @@ def print_scores(records: dict[str, SubmissionRecord]) -> None:
     if not console.is_terminal:  # in a file or a pipe, a line may be as long as it is
         console.width = max(console.width, 250)
     console.print(table)
+    weak = [item.item for item in first.items if any(part.in_process for part in item.parts)]
+    if weak:
+        print(f"{', '.join(weak)}: tested {IN_PROCESS} (see the guide, Plain nbgrader assignments)")
 
 
 def print_log(student: str, record: SubmissionRecord, entry: Entry | None) -> None:
@@ -112,12 +115,13 @@ def _part_lines(item: ItemRecord) -> Iterator[str]:
     repeated = feedback.repeats(item)
     for part in item.parts:
         beside = f" (with right {feedback.listed(item.stood_in)})" if part.carried else ""
+        beside += f" ({IN_PROCESS})" if part.in_process else ""
         yield f"{part.status:8} {part.points:g}/{part.max_points:g} {part.name}{beside}"
         if part.status in ("pass", "not-run"):
             continue
         yield f"{'':8} {clean(part.reason)}"
-        if part.pitfall and part.pitfall in pitfalls.BANK:
-            yield f"{'':8} recognised: {pitfalls.BANK[part.pitfall].title} ({part.pitfall})"
+        if part.pitfall and (title := export.title_of(part)):
+            yield f"{'':8} recognised: {title} ({part.pitfall})"
         elif part.name not in repeated:
             yield from (f"{'':8} {clean(line)}" for line in part.message.splitlines()[1:])
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import fcntl
 import functools
 import hashlib
 import importlib.metadata
@@ -43,14 +42,20 @@ from packaging.requirements import Requirement
 
 from mha_grader.sandbox import syscalls
 
-PACKAGES = ("numpy", "scipy", "matplotlib", "torch", "einops", "ipython")  # what students may import
+NEEDED = ("numpy", "ipython")  # by what runs students' code
+PACKAGES = (
+    "scipy",
+    "matplotlib",
+    "torch",
+    "einops",
+)  # what students may import besides, unless a course says
 # What the parts of a package import only when they are first used.
 LATE_IMPORTS = {"torch": "torch._dynamo"}
 HOME = "/home/student"
 GIVEN = "/given"  # files that lie beside the notebook; each forked process finds them in its home
 INSIDE_PACKAGES = "/packages"
 INSIDE_GRADER = "/grader"
-INSIDE_FILES = ("worker.py", "confine.py", "wire.py", "requests.py")
+INSIDE_FILES = ("worker.py", "answering.py", "confine.py", "wire.py", "requests.py")
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 ETC = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/fonts", "/etc/localtime")
 START = 120.0  # seconds that a fork server may take to import everything, on a busy machine
@@ -88,7 +93,8 @@ class Layout:
     """What the processes of one fork server find: two that are equal can share one."""
 
     files: tuple[tuple[str, int, int], ...] = ()  # beside the notebook: path, size and time in ns of each
-    packages: tuple[tuple[str, str], ...] = ()  # (name, path) of what can be imported beside `PACKAGES`
+    allowed: tuple[str, ...] = PACKAGES  # distributions that can be imported, with what they need
+    packages: tuple[tuple[str, str], ...] = ()  # (name, path) of what can be imported besides
     imports: tuple[str, ...] = ()  # modules to be imported before the first fork
     hidden: str | None = None  # a folder to be hidden should it lie below something that the sandbox shows
 
@@ -98,6 +104,7 @@ class Layout:
         packages: dict[str, str] | None = None,
         imports: tuple[str, ...] = (),
         hidden: Path | None = None,
+        allowed: tuple[str, ...] = PACKAGES,
     ) -> Layout:
         """A layout.
 
@@ -106,17 +113,20 @@ class Layout:
             packages: path by name of packages that can be imported beside those for students.
             imports: names of modules to be imported beforehand; those of other packages are left out.
             hidden: a folder to be hidden should it lie below something that the sandbox shows.
+            allowed: names of distributions that can be imported, with what they need.
         """
         listed = []
         for file in sorted(files.iterdir()) if files is not None else ():
             if file.is_file() and not file.is_symlink() and file.suffix != ".ipynb":
                 status = file.stat()
                 listed.append((str(file.resolve()), status.st_size, status.st_mtime_ns))
-        known = [name for name in imports if name.partition(".")[0] in (*PACKAGES, *(packages or ()))]
+        there = {name.partition(".")[0] for _, name in package_paths(allowed)} | set(packages or ())
+        known = [name for name in imports if name.partition(".")[0] in there]
         tops = {name.partition(".")[0] for name in known}
         late = [module for name, module in LATE_IMPORTS.items() if name in tops]
         return Layout(
             files=tuple(listed),
+            allowed=allowed,
             packages=tuple(sorted((packages or {}).items())),
             imports=(*known, *late),
             hidden=None if hidden is None else str(hidden.resolve()),
@@ -124,9 +134,9 @@ class Layout:
 
 
 @functools.cache
-def package_paths() -> tuple[tuple[str, str], ...]:
-    """Pairs (path outside, name inside) of the top-level files of `PACKAGES` and all that they need."""
-    todo, seen = list(PACKAGES), set()
+def package_paths(allowed: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Pairs (path outside, name inside) of the top-level files of distributions and all that they need."""
+    todo, seen = [*NEEDED, *allowed], set()
     paths: dict[str, str] = {}
     while todo:
         name = re.sub(r"[-_.]+", "-", todo.pop()).lower()
@@ -178,7 +188,7 @@ def _mounts(layout: Layout) -> Iterator[str]:
     ):
         if os.path.isdir(hidden):
             yield from ("--tmpfs", hidden, "--remount-ro", hidden)
-    for path, name in (*package_paths(), *((path, name) for name, path in layout.packages)):
+    for path, name in (*package_paths(layout.allowed), *((path, name) for name, path in layout.packages)):
         yield from ("--ro-bind", path, f"{INSIDE_PACKAGES}/{name}")
     for name in INSIDE_FILES:
         yield from ("--ro-bind", str(Path(__file__).with_name(name)), f"{INSIDE_GRADER}/{name}")
@@ -345,6 +355,8 @@ class ForkServer:
 
     def _connect(self, layout: Layout, line: list[str]) -> None:
         """Connect to the server, which is started if there is none."""
+        import fcntl  # where there is none, one's own code can still be checked, and this module is imported
+
         with (self._path.parent / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             control = _dial(self._path) or _start(self._path, layout, line)

@@ -12,6 +12,7 @@ A request is a dict of plain data:
     args        list of positional arguments, kwargs  dict of the others; a `Handle` stands for its object
     keep        number under which the result is kept as an object, instead of being sent back
     after       whether the reply should hold the arguments that the call changed in place
+    whole       whether the value should be a dict of the result and all arguments as they are after the call
     candidate   for `check`: what the target, a checker, is called with
     parameters  for `load`: value by dotted path, for example `out_proj.weight`
     wrt         for `gradients`: positions of arguments, and dotted paths of parameters of the target
@@ -73,6 +74,8 @@ class Operations:
         if request["keep"] is not None:
             self.objects[request["keep"]] = value
             value = None
+        if request.get("whole"):
+            value = {"result": value, "args": args, "kwargs": kwargs}
         pairs = [(str(i), new, old) for i, (new, old) in enumerate(zip(args, pristine["args"], strict=True))]
         pairs += [(key, kwargs[key], old) for key, old in pristine["kwargs"].items()]
         changed = [key for key, new, old in pairs if not self.is_same(new, old)]

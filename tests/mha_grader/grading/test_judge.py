@@ -142,7 +142,7 @@ def test_a_part_sees_its_own_secret_draws_each_time_the_same():
         ("x = 1", "defines no part"),
         ('@part(points=1, needs="later")\ndef a(rng):\n    "Shows."', "not a part before it"),
         ("@part(points=1)\ndef a(rng): pass", "no docstring"),
-        ('@part(points=0)\ndef a(rng):\n    "Shows."', "more than 0"),
+        ('@part(points=-1)\ndef a(rng):\n    "Shows."', "less than 0"),
     ],
 )
 def test_a_hidden_test_that_is_not_one_is_refused(source, message):
