@@ -148,12 +148,17 @@ def _collect(
         if student not in result.refused:
             _write(course.submitted / student, assignment, notebooks, times[student], student, result)
     who_handed_in = {
-        student: dataclasses.replace(last_attempt(of[student])[0].people[0], members=members_of[student])
+        student: dataclasses.replace(_origin(chosen[student], of[student]), members=members_of[student])
         for student in chosen
     }
     result.late = [student for student, origin in who_handed_in.items() if origin.late]
     origins.save(course, assignment, known | who_handed_in)
     return result
+
+
+def _origin(chosen: Mapping[str, File], files: Sequence[File]) -> Origin:
+    """Who handed in, with the place in the archive of what is taken."""
+    return next(iter(chosen.values()), last_attempt(files)[0]).people[0]
 
 
 # --- whose a file is --------------------------------------------------------------------------------------

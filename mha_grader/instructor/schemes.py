@@ -129,7 +129,7 @@ def read(scheme: Scheme, depth: int, path: Sequence[str]) -> Found | None:
     except ValueError:
         time = None
     number = found["number"] or found.get("anonymous", "")
-    words = path[depth].removesuffix(file) if is_file else f"{path[depth]}/"
+    words = path[depth].removesuffix(file) if is_file and file else "" if is_file else f"{path[depth]}/"
     if scheme == "sakai":  # its importer wants the folder around it as well
         words = "/".join((*path[:depth], words))
     origin = Origin(scheme, found.get("name", "").strip(), number, late, place=words)
