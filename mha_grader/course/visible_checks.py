@@ -1,8 +1,8 @@
 """The visible checks of a notebook: written in its source beside the hidden tests, kept in `checks.py` beside it.
 
 In the notebook a check is one line, such as `check_softmax(softmax)`. `checks.py` is made of `solutions/checks.py`,
-the imports that the checks use, the source's cells with `role="check"`, and a function for each test cell. In a course without `solutions/checks.py` the checks stand in
-the notebook itself.
+the imports that the checks use, the source's cells with `role="check"`, and a function for each test cell. In a
+course without `solutions/checks.py` the checks stand in the notebook itself.
 """
 
 from __future__ import annotations
