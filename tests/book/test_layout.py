@@ -63,12 +63,13 @@ def test_paper_cuts_nothing_and_shows_what_is_folded(page, addresses, name):
 
 
 def test_what_is_cut_is_noticed(page):
+    page.set_viewport_size({"width": PAPER, "height": 1000})
     wide = "<div style='width: 900px'>wide</div>"
     page.set_content(f"<article>{wide}<div style='overflow: auto'>{wide}</div></article>")
-    assert len(page.evaluate(CUT, [718, True])) == 1
-    assert len(page.evaluate(CUT, [718, False])) == 3
+    assert len(page.evaluate(CUT, [PAPER, True])) == 1
+    assert len(page.evaluate(CUT, [PAPER, False])) == 3
     hidden = "<div style='width: 300px; overflow: hidden'>" + wide + "</div>"
     page.set_content(f"<article>{hidden}</article>")
-    assert len(page.evaluate(CUT, [718, True])) == 2
+    assert len(page.evaluate(CUT, [PAPER, True])) == 2
     page.set_content("<article><p>short</p></article>")
-    assert page.evaluate(CUT, [718, True]) == page.evaluate(CUT, [718, False]) == []
+    assert page.evaluate(CUT, [PAPER, True]) == page.evaluate(CUT, [PAPER, False]) == []
