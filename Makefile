@@ -66,8 +66,8 @@ kill-table: exercises  ## write what the hidden tests catch as a page of the boo
 plain-nbgrader: exercises  ## write what plain nbgrader gives the example hand-ins as a page of the book
 	$(BIN)/python -m tests.mha_grader.plain_nbgrader
 
-kit: exercises  ## make the students' kit in build/
-	$(BIN)/python -m mha_grader.course.kit
+kit: exercises  ## make the public kit in build/kit/, for those who learn alone; ASSIGNMENT=NAME makes a class's kit of one
+	$(BIN)/python -m mha_grader.course.kit $(ASSIGNMENT)
 
 examples: $(READY)  ## grade the example hand-ins, away from the course's own gradebook
 	$(BIN)/python -m examples.grade

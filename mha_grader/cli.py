@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mha_grader.commands import new
+from mha_grader.commands import check, new
+from mha_grader.commands import progress as progress_command
 from mha_grader.course import assignment as assignments
 from mha_grader.course import store
 from mha_grader.course.assignment import CourseError
@@ -162,6 +163,8 @@ for the other. For all others the student's id is taken as Moodle's ID number an
     attempt.add_argument("files", type=Path, nargs="+", metavar="FILE.py", help="graded one by one")
     attempt.add_argument("--json", action="store_true", help="one JSON object a file instead of a table")
     attempt.set_defaults(run=_try)
+    check.add(commands)
+    progress_command.add(commands)
     return parser
 
 

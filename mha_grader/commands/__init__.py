@@ -1,1 +1,1 @@
-"""Commands of `mha-grade`, a module each: `add(commands)` adds its parser and what it runs."""
+"""The commands of `mha-grade`, a module each: `add` tells the command line what it takes and what it runs."""

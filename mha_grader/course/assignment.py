@@ -153,12 +153,21 @@ def is_plain(course: Path, name: str) -> bool:
     return written and "digest" not in _read(path)["metadata"].get("mha", {})
 
 
-def load(course: Path, name: str) -> Assignment:
+def in_teaching_order(course: Path, names: Iterable[str]) -> list[str]:
+    """These assignments in the order of `_toc.yml`, then in alphabetical order those that are not in it."""
+    contents = course / "_toc.yml"
+    text = contents.read_text("utf-8") if contents.exists() else ""
+    places = {name: text.find(f"exercises/{name}/") for name in names}
+    return sorted(places, key=lambda name: (places[name] < 0, places[name], name))
+
+
+def load(course: Path, name: str, instructor: dict[str, Any] | None = None) -> Assignment:
     """Read an assignment.
 
     Args:
         course: the course's root folder.
         name: the assignment's name.
+        instructor: the instructor's notebook, if it does not lie in `solutions/`.
 
     Raises:
         CourseError: if it does not exist, has not been generated, or does not fit what was released.
@@ -168,7 +177,7 @@ def load(course: Path, name: str) -> Assignment:
         raise CourseError(
             f"there is no assignment {name!r} in {course}; there is {', '.join(known) or 'none'}"
         )
-    instructor = _read(course / "solutions" / name / f"{name}.ipynb")
+    instructor = instructor or _read(course / "solutions" / name / f"{name}.ipynb")
     released = _read(course / "exercises" / name / f"{name}.ipynb")
     plain = is_plain(course, name)
     version, cells = (plain_nbgrader.read if plain else _stamped)(name, instructor, released)

@@ -1,5 +1,6 @@
 """What `solutions/course.toml` says: all that the grader cannot know of a course's subject.
 
+    self_study = true                        # whether readers may check their own code with the hidden tests
     library = ["softmax", '\\w+_entropy']     # regular expressions: libraries' versions of what students build
     packages = ["numpy", "scipy"]            # what students may import, as `pip install` calls it
 
@@ -21,8 +22,8 @@ from typing import Any
 from mha_grader.course.errors import CourseError
 
 FORM = (
-    'should hold library = ["…"], packages = ["…"] and tables [assignments.NAME] with packages = ["…"], '
-    "each of them or none"
+    'should hold self_study = true, library = ["…"], packages = ["…"] and tables '
+    '[assignments.NAME] with packages = ["…"], each of them or none'
 )
 
 
@@ -30,6 +31,7 @@ FORM = (
 class CourseFile:
     """The file's entries."""
 
+    self_study: bool = False
     library: tuple[str, ...] = ()
     packages: tuple[str, ...] | None = None  # None: the grader's own list
     besides: tuple[tuple[str, tuple[str, ...]], ...] = ()  # packages by assignment
@@ -49,17 +51,20 @@ def read(path: Path) -> CourseFile:
         return CourseFile()
     try:
         data = tomllib.loads(path.read_text("utf-8"))
-        _only(data, {"library", "packages", "assignments"})
+        _only(data, {"self_study", "library", "packages", "assignments"})
         tables = data.get("assignments", {})
         for table in tables.values():
             _only(table, {"packages"})
+        self_study = data.get("self_study", False)
+        if not isinstance(self_study, bool):
+            raise ValueError(f"self_study is {self_study!r}, neither true nor false")
         library = _texts(data.get("library", []))
         re.compile("|".join(library))
         packages = _texts(data["packages"]) if "packages" in data else None
         besides = tuple((name, _texts(table.get("packages", []))) for name, table in tables.items())
     except (ValueError, AttributeError, re.error) as error:
         raise CourseError(f"{os.path.relpath(path)} {FORM}: {error}") from None
-    return CourseFile(library, packages, besides)
+    return CourseFile(self_study, library, packages, besides)
 
 
 def _only(table: dict[str, Any], known: set[str]) -> None:

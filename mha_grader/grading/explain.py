@@ -226,3 +226,18 @@ def first_difference(got: Any, expected: Any, place: str = "the result") -> str 
         return None
     same = type(got) is type(expected) and got == expected
     return None if same else f"expected {show(expected)}, got {show(got)}"
+
+
+def reason(part: PartRecord) -> str:
+    """What tells one reason from another: errors come with different examples, but their first line says all."""
+    return part.pitfall or (part.message if part.status == "fail" else part.message.partition("\n")[0])
+
+
+def repeats(item: ItemRecord) -> dict[str, str]:
+    """For parts that fail for a reason given before: the name of the part where it was given, by part."""
+    first: dict[str, str] = {}
+    found = {}
+    for part in item.parts:
+        if part.status not in ("pass", "not-run") and first.setdefault(reason(part), part.name) != part.name:
+            found[part.name] = first[reason(part)]
+    return found

@@ -11,9 +11,10 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from mha_grader.sandbox.asking import Asked, SandboxDied, SandboxMemory, SandboxTimeout
 from mha_grader.sandbox.fork_server import Layout, Limits
-from mha_grader.sandbox.sandbox import Sandbox, SandboxDied, SandboxMemory, SandboxTimeout
-from mha_grader.testing.candidates import CandidateSandbox
+from mha_grader.sandbox.sandbox import Sandbox
+from mha_grader.testing.candidates import Candidates, CandidateSandbox
 from mha_grader.testing.errors import CallError
 from mha_grader.testing.replies import is_answer, read_reply
 
@@ -45,8 +46,8 @@ class Session:
         """Nothing is started before the first cell."""
         self.layout, self.limits, self.budget = layout, limits, budget
         self.log: list[str] = []
-        self._sandbox: Sandbox | None = None
-        self._candidates = CandidateSandbox(limits)
+        self._sandbox: Asked | None = None
+        self._candidates = self.candidates()
         self._executed: list[tuple[str, str, float]] = []
         self.deadline = time.monotonic() + budget.submission
         self._item_deadline = self.deadline
@@ -57,6 +58,14 @@ class Session:
     def __exit__(self, *exception: object) -> None:
         self._close()
         self._candidates.close()
+
+    def process(self) -> Asked:
+        """A new process for the student's code."""
+        return Sandbox(self.layout, self.limits)
+
+    def candidates(self) -> Candidates:
+        """What runs the candidates that a student's checker judges."""
+        return CandidateSandbox(self.limits)
 
     def start_item(self) -> None:
         """From here on, calls are counted against a new item's budget."""
@@ -133,7 +142,7 @@ class Session:
     def _restart(self) -> None:
         todo = self._executed
         while self._sandbox is None:
-            self._sandbox = Sandbox(self.layout, self.limits)
+            self._sandbox = self.process()
             executed, self._executed = todo, []
             for number, (label, source, seconds) in enumerate(executed):
                 if time.monotonic() > self.deadline:

@@ -27,7 +27,7 @@ from mha_grader.course import store
 from mha_grader.course.assignment import Assignment, CourseError
 from mha_grader.course.folders import Course
 from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord
-from mha_grader.grading.explain import section_of
+from mha_grader.grading.explain import reason, repeats, section_of
 from mha_grader.grading.judge import NOT_WRITTEN
 from mha_grader.instructor import gradebook, roster
 from mha_grader.instructor.entry import Entry
@@ -73,21 +73,6 @@ def sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
-def _reason(part: PartRecord) -> str:
-    """What tells one reason from another: errors come with different examples, but their first line says all."""
-    return part.pitfall or (part.message if part.status == "fail" else part.message.partition("\n")[0])
-
-
-def repeats(item: ItemRecord) -> dict[str, str]:
-    """For parts that fail for a reason given before: the name of the part where it was given, by part."""
-    first: dict[str, str] = {}
-    found = {}
-    for part in item.parts:
-        if part.status not in ("pass", "not-run") and first.setdefault(_reason(part), part.name) != part.name:
-            found[part.name] = first[_reason(part)]
-    return found
-
-
 @dataclass(frozen=True)
 class Lead:
     """A reason for which points were lost, told at the top of the page."""
@@ -110,7 +95,7 @@ def leads(record: SubmissionRecord) -> list[Lead]:
                 continue
             key = _kind(item, root)
             old = found.get(key, Lead(root, 0.0, (), frozenset()))
-            same = part is root and _reason(root) == _reason(old.part)
+            same = part is root and reason(root) == reason(old.part)
             told = old.told | ({(item.item, part.name)} if same else set())
             items = tuple(dict.fromkeys((*old.items, item.item)))
             found[key] = Lead(old.part, old.points + part.max_points, items, told)

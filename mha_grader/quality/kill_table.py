@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from mha_grader.course.assignment import Assignment, load
+from mha_grader.course.assignment import Assignment, in_teaching_order, load
 from mha_grader.course.assignment import assignments as all_assignments
 from mha_grader.course.records import Status
 from mha_grader.grading import diagnose
@@ -205,12 +205,6 @@ def _line(row: Row) -> str:
     return f"| {mistake} | {keeps} | {', '.join(failed)} | {', '.join(not_run)} |"
 
 
-def in_the_book(course: Path) -> list[str]:
-    """The names of all assignments, in the order in which the book has them."""
-    contents = (course / "_toc.yml").read_text("utf-8")
-    return sorted(all_assignments(course), key=lambda name: contents.index(f"exercises/{name}/"))
-
-
 def tables_of(course: Path, names: Iterable[str]) -> dict[tuple[str, str], list[Row]]:
     """The kill table of every item of these assignments."""
     loaded = [load(course, name) for name in names]
@@ -225,7 +219,8 @@ def main(argv: list[str] | None = None) -> int:
     if names := parser.parse_args(argv).assignments:
         print(page(tables_of(course, names)))
     else:
-        (course / "book" / "kill_table.md").write_text(page(tables_of(course, in_the_book(course))), "utf-8")
+        names = in_teaching_order(course, all_assignments(course))
+        (course / "book" / "kill_table.md").write_text(page(tables_of(course, names)), "utf-8")
     return 0
 
 

@@ -17,32 +17,17 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
-from typing import Any
 
-from mha_grader.sandbox import fork_server, wire
+from mha_grader.sandbox import fork_server
+from mha_grader.sandbox.asking import Asked, SandboxDied, SandboxMemory, SandboxTimeout
 from mha_grader.sandbox.fork_server import START, Layout, Limits, ServerGone
 
 # In the kernel's account of a process, see proc(5): in memory, swapped out, in large pages, and what says where.
 COUNTED = ("VmRSS:", "VmSwap:", "HugetlbPages:", "VmPTE:")
 LOOKS = 50  # at all processes, until none of them ends meanwhile
 
-Serve = Callable[[dict[str, Any]], dict[str, Any]]
 
-
-class SandboxTimeout(Exception):  # noqa: N818 - it is a verdict
-    """The process did not answer in time and was killed."""
-
-
-class SandboxMemory(Exception):  # noqa: N818 - it is a verdict
-    """The process used more memory than allowed and was killed."""
-
-
-class SandboxDied(Exception):  # noqa: N818 - it is a verdict
-    """The process ended, or sent something that is not an answer, and was killed."""
-
-
-class Sandbox:
+class Sandbox(Asked):
     """One student's process, with a channel to it. Use it as a context manager: leaving it kills the process."""
 
     def __init__(self, layout: Layout = Layout(), limits: Limits = Limits()):  # noqa: B008
@@ -52,7 +37,6 @@ class Sandbox:
             SandboxUnavailable: if this machine cannot make a sandbox.
         """
         self.limits = limits
-        self.number = 0
         self._server = fork_server.get(layout)
         self.channel, theirs = socket.socketpair()
         try:
@@ -106,69 +90,6 @@ class Sandbox:
     def closed(self) -> bool:
         """Whether the process has been killed."""
         return self.channel.fileno() < 0
-
-    def ask(self, seconds: float, serve: Serve | None = None, **request: Any) -> dict[str, Any]:
-        """Send one request and return the reply to it.
-
-        Args:
-            seconds: time until the reply has arrived.
-            serve: answers what the process asks in between; without it, it may ask nothing.
-            request: see `requests`.
-
-        Raises:
-            SandboxTimeout, SandboxMemory, SandboxDied: the process has been killed.
-            ServerGone: it ended because its parent did.
-        """
-        deadline = time.monotonic() + seconds
-        self.number += 1
-        self._send(deadline, **request)
-        reply = self._receive(deadline)
-        while reply["status"] == "candidate" and serve is not None:
-            self._send(deadline, **serve(reply))
-            reply = self._receive(deadline)
-        return reply
-
-    def _send(self, deadline: float, **message: Any) -> None:
-        try:
-            self.channel.settimeout(max(deadline - time.monotonic(), 0.01))
-            wire.send(self.channel, {"number": self.number, **message})
-        except TimeoutError:
-            self.close()
-            raise SandboxTimeout("it did not read the request") from None
-        except OSError:
-            raise self._ended() from None
-
-    def _receive(self, deadline: float) -> dict[str, Any]:
-        try:
-            frame = wire.read_frame(lambda size: self._read(size, deadline))
-            reply = wire.parse(frame)
-            number = reply.get("number")
-            if type(number) is not int or number != self.number or not isinstance(reply.get("status"), str):
-                raise wire.ProtocolError("it answered something else")
-        except wire.ProtocolError as error:
-            self.close()
-            raise SandboxDied(str(error)) from None
-        return reply
-
-    def _read(self, size: int, deadline: float) -> bytearray:
-        """Exactly `size` bytes from the process, while its time and memory are watched."""
-        data = bytearray(size)
-        view = memoryview(data)
-        while view:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                self.close()
-                raise SandboxTimeout("it did not answer in time")
-            if not select.select([self.channel], [], [], left)[0]:
-                continue
-            try:
-                count = self.channel.recv_into(view)
-            except OSError:
-                count = 0
-            if not count:
-                raise self._ended()
-            view = view[count:]
-        return data
 
     def _ended(self) -> SandboxDied | SandboxMemory | ServerGone:
         self.close()

@@ -12,7 +12,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import mha_lib
 from mha_grader.sandbox import wire
@@ -75,6 +75,19 @@ def _nameless(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _nameless(item) for key, item in value.items()}
     return value
+
+
+class Candidates(Protocol):
+    """Runs one candidate after the other for a checker."""
+
+    def start(self, spec: str) -> None:
+        """End the candidate before, and start this one."""
+
+    def call(self, args: Any, kwargs: Any) -> dict[str, Any]:
+        """What goes back to the checker for a call of the candidate."""
+
+    def close(self) -> None:
+        """Stop it."""
 
 
 class CandidateSandbox:

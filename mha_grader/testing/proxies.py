@@ -52,9 +52,14 @@ def local(**names: Any) -> Perform:
 
 def _candidate(spec: str) -> Callable[..., Any]:
     """A candidate as a checker meets it in the student's process."""
+    return candidate(answers_of(spec))
+
+
+def answers_of(spec: str) -> Callable[[Any, Any], dict[str, Any]]:
+    """What a checker is told when it calls a candidate, which is trusted and runs in this process."""
     operations = Operations({"candidate": resolve(spec)}, wire.same_bits)
 
-    def ask(args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    def answer(args: Any, kwargs: Any) -> dict[str, Any]:
         request: dict[str, Any] = {
             "op": "call",
             "target": "candidate",
@@ -69,7 +74,7 @@ def _candidate(spec: str) -> Callable[..., Any]:
             reply = failure(error)
         return told(reply)
 
-    return candidate(ask)
+    return answer
 
 
 def _through_wire(message: dict[str, Any]) -> dict[str, Any]:

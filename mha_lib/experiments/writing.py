@@ -1,14 +1,16 @@
 """A language model trained for a short while on the source code of Python's own library."""
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from mha_lib.experiments.one_layer import reproducible
 from mha_lib.language_model import LanguageModel, loss, sample
+from mha_lib.torch_attention import attention
 
 CONTEXT = 64
 
@@ -64,20 +66,48 @@ def train_writer(text: Text, steps: int = 300, seed: int = 0) -> tuple[LanguageM
 
 
 @torch.no_grad()
-def held_out_loss(model: LanguageModel, text: Text, without: tuple[int, int] | None = None) -> float:
-    """The loss on held-out excerpts, always the same; `without` is the (layer, head) that is taken out."""
+def held_out_loss(model: LanguageModel, text: Text, without: Collection[tuple[int, int]] = ()) -> float:
+    """The loss on held-out excerpts, always the same; `without` are the heads (layer, head) that are taken out."""
     with reproducible(1):
         ids = excerpts(text.held_out, 64)
-    if without is None:
-        return loss(model, ids).item()
-    layer, head = without
-    weight = model.out_proj[layer].get_parameter("weight")
-    kept, width = weight.clone(), weight.shape[1] // model.num_heads
-    weight[:, head * width : (head + 1) * width] = 0.0
+    weights = [proj.get_parameter("weight") for proj in model.out_proj]  # (d_model, heads · d_k) each
+    kept = [weight.clone() for weight in weights]
+    for layer, head in without:
+        weights[layer].unflatten(1, (model.num_heads, -1))[:, head] = 0.0
     try:
         return loss(model, ids).item()
     finally:
-        weight.copy_(kept)
+        for weight, old in zip(weights, kept, strict=True):
+            weight.copy_(old)
+
+
+@torch.no_grad()
+def head_maps(model: LanguageModel, ids: Tensor) -> Tensor:
+    """The attention weights of every head on one text.
+
+    Args:
+        model: a language model.
+        ids: the n tokens of the text, `(n,)`.
+
+    Returns:
+        Weights `(layers, heads, n, n)`.
+    """
+    maps: list[Tensor] = []
+
+    def keep_weights(_module: nn.Module, _inputs: tuple[Tensor, ...], qkv: Tensor) -> None:
+        Q, K, V = qkv.unflatten(-1, (3, model.num_heads, -1)).permute(
+            2, 0, 3, 1, 4
+        )  # (1, heads, n, d_k) each
+        causal = torch.ones(len(ids), len(ids), dtype=torch.bool).tril()
+        maps.append(attention(Q, K, V, causal)[1][0])  # (heads, n, n)
+
+    hooks = [proj.register_forward_hook(keep_weights) for proj in model.qkv_proj]
+    try:
+        model(ids[None])
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return torch.stack(maps)
 
 
 def write(model: LanguageModel, text: Text, start: str, temperature: float = 0.5) -> str:

@@ -20,7 +20,14 @@ SHELF = "courses/attention"
 def toc_pages():
     """Every page that `_toc.yml` lists, without suffix, in reading order."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text("utf-8"))
-    return [toc["root"], *(page["file"] for part in toc["parts"] for page in part["chapters"])]
+    return [toc["root"], *(name for part in toc["parts"] for name in listed(part["chapters"]))]
+
+
+def listed(entries):
+    """The pages of some entries of `_toc.yml`, each followed by the pages below it."""
+    for entry in entries:
+        yield entry["file"]
+        yield from listed(entry.get("sections", []))
 
 
 @pytest.fixture(scope="session")

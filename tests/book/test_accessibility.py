@@ -1,60 +1,11 @@
-"""Every page of the book is examined by axe-core, in light and in dark colours."""
+"""The examination finds what is wrong. `test_pages` examines every page."""
 
-import pytest
-from axe_playwright_python.base import AXE_SCRIPT
-
-from .test_pages import PAGES, open_page
-
-# Serious findings that are not ours to mend, by rule and page.
-THEIRS = {
-    # sphinxcontrib-bibtex calls the references a list and puts anchors between its items
-    "aria-required-children": ["book/references"],
-}
-# Thousands of words look alike. One of each look is enough to examine colours.
-ONE_OF_EACH_LOOK = """() => {
-    const looks = new Map()
-    for (const element of document.body.querySelectorAll('*')) {
-        if (![...element.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.data.trim())) continue
-        let look = ''
-        for (let e = element; e; e = e.parentElement) look += `${e.tagName}.${e.className} `
-        if (!looks.has(look)) looks.set(look, element)
-    }
-    window.oneOfEachLook = [...looks.values()]
-}"""
-SERIOUS = """async ([context, options]) => {
-    context ??= {include: window.oneOfEachLook}
-    const found = await axe.run(context, {...options, resultTypes: ['violations']})
-    const serious = found.violations.filter(({impact}) => ['serious', 'critical'].includes(impact))
-    return serious.map(({id, help, nodes}) => ({
-        rule: id, help, first: nodes.slice(0, 3).map(node => [node.target.join(' '), node.failureSummary])
-    }))
-}"""
-MATHEMATICS = "mjx-container"  # MathJax's own, and most of the elements of a page
+from .accessibility import serious_findings
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_no_serious_finding(page, addresses, name):
-    open_page(page, f"{addresses['file']}/{name}.html")
-    page.add_style_tag(content="* { transition: none !important }")  # else colours are seen half way
-    page.evaluate(AXE_SCRIPT)
-    found = page.evaluate(
-        SERIOUS, [{"exclude": [MATHEMATICS]}, {"rules": {"color-contrast": {"enabled": False}}}]
-    )
-    page.evaluate(ONE_OF_EACH_LOOK)
-    for theme in ("light", "dark"):
-        page.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
-        in_colour = page.evaluate(SERIOUS, [None, {"runOnly": ["color-contrast"]}])
-        found += [{**finding, "theme": theme} for finding in in_colour]
-    assert [finding for finding in found if name not in THEIRS.get(finding["rule"], [])] == []
-
-
-def test_axe_would_find_what_is_wrong(page):
+def test_axe_finds_what_is_wrong(page):
     page.set_content(
         "<html lang=en><title>t</title><main><p style='color:#ccc'>pale</p><img src='data:,'></main>"
     )
-    page.evaluate(AXE_SCRIPT)
-    page.evaluate(ONE_OF_EACH_LOOK)
-    everything = page.evaluate(SERIOUS, [{"exclude": [MATHEMATICS]}, {}])
-    colours = page.evaluate(SERIOUS, [None, {"runOnly": ["color-contrast"]}])
-    assert {finding["rule"] for finding in everything} == {"color-contrast", "image-alt"}
-    assert [finding["rule"] for finding in colours] == ["color-contrast"]
+    found = [(finding["rule"], finding.get("theme")) for finding in serious_findings(page)]
+    assert found == [("image-alt", None), ("color-contrast", "light"), ("color-contrast", "dark")]

@@ -40,6 +40,6 @@ def test_an_entry_shows_what_was_run_letter_by_letter_also_when_it_is_copied(pag
 
 
 def test_every_pitfall_is_linked_from_the_list_of_all(page, addresses):
-    page.goto(f"{addresses['file']}/book/pitfalls.html")
+    page.goto(f"{addresses['file']}/book/pitfalls_catalogue.html")
     links = page.locator("ul.pitfall-index a").evaluate_all("all => all.map(a => a.getAttribute('href'))")
     assert [link.split("#")[1] for link in links] == sorted(BANK)

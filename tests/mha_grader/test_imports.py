@@ -23,10 +23,12 @@ MAY_IMPORT = {
     "testing": {"sandbox"},
     "course": {"testing"},
     "grading": {"course", "testing", "sandbox"},
+    "learn": {"grading", "course", "testing", "sandbox"},
     "instructor": {"grading", "course", "sandbox"},
     "quality": {"grading", "course", "testing", "sandbox"},
-    "commands": {"instructor", "grading", "course", "testing", "sandbox"},
+    "commands": {"learn", "instructor", "grading", "course", "sandbox"},
     "cli": {"commands", "instructor", "grading", "course", "sandbox"},
+    "__main__": {"cli", "commands", "course"},
 }
 MAX_LINES = 500
 LISTS = (

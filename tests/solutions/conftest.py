@@ -1,6 +1,8 @@
 """What the tests of the assignments share. `assignment` is the one that a test module is called after."""
 
+import fcntl
 import functools
+import pickle
 import shutil
 from pathlib import Path
 
@@ -36,9 +38,24 @@ def loaded():
 
 
 @pytest.fixture(scope="session")
-def rows_of():
-    """The kill table of an assignment's item under a secret, computed once; it names mistakes if `named`."""
-    return functools.cache(lambda name, item, secret, named: table(LOADED[name], item, secret, named=named))
+def rows_of(tmp_path_factory, worker_id):
+    """The kill table of an assignment's item under a secret; it names mistakes if `named`.
+
+    It is computed once, and kept in a file for the other processes that run tests.
+    """
+    folder = tmp_path_factory.getbasetemp()
+    folder = folder if worker_id == "master" else folder.parent
+
+    @functools.cache
+    def rows(name, item, secret, named):
+        path = folder / f"rows-{name}.{item}-{secret.hex()}-{named}"
+        with Path(f"{path}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not path.exists():
+                path.write_bytes(pickle.dumps(table(LOADED[name], item, secret, named=named)))
+        return pickle.loads(path.read_bytes())
+
+    return rows
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mha_grader.quality.kill_table import PUBLIC_SECRET, Row, in_the_book, page
+from mha_grader.course.assignment import in_teaching_order
+from mha_grader.quality.kill_table import PUBLIC_SECRET, Row, page
 from mha_lib.pitfalls.same_items import original
 
 from .conftest import ITEMS, LOADED
@@ -81,6 +82,6 @@ def test_the_page_links_a_mistake_to_its_section_and_keeps_its_points_on_one_lin
 
 def test_the_published_table_is_the_one_of_today(rows_of):
     published = (COURSE / "book" / "kill_table.md").read_text("utf-8")
-    items = [(name, item) for name in in_the_book(COURSE) for item in LOADED[name].items]
+    items = [(name, item) for name in in_teaching_order(COURSE, LOADED) for item in LOADED[name].items]
     rows = {(name, item): rows_of(name, item, PUBLIC_SECRET, True) for name, item in items}
     assert published == page(rows), "run `make kill-table`"

@@ -2,13 +2,21 @@
 
 import pytest
 
-from mha_grader.course.assignment import CourseError, assignments, load
+from mha_grader.course.assignment import CourseError, assignments, in_teaching_order, load
 from mha_grader.course.authoring import release
 from tests.mha_grader.course.demo_course import DEMO
 
 
 def test_every_source_but_the_helpers_is_an_assignment(course):
     assert assignments(course) == ["demo"]
+
+
+def test_assignments_come_in_the_order_of_the_book_and_after_them_those_that_it_lacks(course):
+    assert in_teaching_order(course, ["b", "a"]) == ["a", "b"]
+    contents = "".join(f"- file: exercises/{name}/{name}\n" for name in ("real_heads", "heads", "c"))
+    (course / "_toc.yml").write_text(contents)
+    names = ["b", "heads", "a", "c", "real_heads"]
+    assert in_teaching_order(course, names) == ["real_heads", "heads", "c", "a", "b"]
 
 
 ASKS = DEMO.replace(
@@ -35,9 +43,9 @@ def test_a_course_may_say_what_a_library_has_of_what_students_build(course):
     assert load(course, "demo").library == (r"fast_\w+", "softmax")
 
 
-@pytest.mark.parametrize("text", ["library = 3", "libraries = []", "library = ['(']", "library ="])
-def test_a_course_file_that_cannot_be_read_is_named(course, text):
+def test_a_course_file_that_cannot_be_read_is_named(course):
     release(course, "demo")
-    (course / "solutions" / "course.toml").write_text(text)
-    with pytest.raises(CourseError, match=r"course\.toml should hold library"):
-        load(course, "demo")
+    for text in ("library = 3", "libraries = []", "library = ['(']", "library =", "self_study = 1"):
+        (course / "solutions" / "course.toml").write_text(text)
+        with pytest.raises(CourseError, match=r"course\.toml should hold self_study"):
+            load(course, "demo")

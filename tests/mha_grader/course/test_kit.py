@@ -78,4 +78,7 @@ def test_the_readme_speaks_to_every_system_and_names_every_assignment_with_its_v
         stamp = json.loads((kit / name / f"{name}.ipynb").read_text())["metadata"]["mha"]
         assert f"| `{name}/{name}.ipynb` | {stamp['version']} |" in text
     assert not re.search(r"\$\w", text)
+    contents = (ROOT / "_toc.yml").read_text("utf-8")
+    order = re.findall(r"exercises/(\w+)/", contents)
+    assert re.findall(r"^\| `(\w+)/", text, re.MULTILINE) == order
     assert f"torch=={pinned_packages(ROOT)['torch']} " in text

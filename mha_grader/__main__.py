@@ -1,0 +1,51 @@
+"""`mha-grade`, and `python -m mha_grader`: the commands for learning alone run without what grading needs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from mha_grader.commands import check, progress
+from mha_grader.course.assignment import CourseError
+
+ALONE = {"check": check, "progress": progress}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns the exit code, see `mha_grader.cli.main`."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words and words[0] in ALONE:
+        return _learn(words)
+    try:
+        from mha_grader.cli import main as grade
+    except ModuleNotFoundError as error:
+        if words in ([], ["-h"], ["--help"]):
+            return _learn(["--help"])
+        print(
+            f"mha-grade: for all but {' and '.join(ALONE)} the packages of the extra `grade` are needed; "
+            f"{error.name} is missing. In a copy of the repository, `make course` installs them",
+            file=sys.stderr,
+        )
+        return 1
+    return grade(words)
+
+
+def _learn(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="mha-grade", description="Learn alone: test your own code, see how far you are."
+    )
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for command in ALONE.values():
+        command.add(commands)
+    arguments = parser.parse_args(words)
+    try:
+        result: int = arguments.run(arguments)
+    except CourseError as error:
+        print(f"mha-grade: {error}", file=sys.stderr)
+        return 1
+    return result
+
+
+if __name__ == "__main__":
+    sys.exit(main())

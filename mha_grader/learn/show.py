@@ -1,0 +1,67 @@
+"""What a check prints."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import textwrap
+from collections.abc import Iterator
+
+from mha_grader.course.assignment import Assignment
+from mha_grader.course.records import ItemRecord
+from mha_grader.course.sources import BEGIN_SOLUTION, END_SOLUTION
+from mha_grader.grading.explain import repeats
+from mha_grader.grading.judge import load_parts
+from mha_grader.sandbox.text import clean
+
+FOR_ONESELF = (
+    "This is for yourself only: your code ran in a plain process of this machine, and not in the sandbox in which "
+    "hand-ins are graded."
+)
+INDENT = " " * 10
+
+
+def item_lines(record: ItemRecord) -> Iterator[str]:
+    """An item's points, and below them each part with its verdict and why."""
+    yield f"{record.item}: {record.score:g} of {record.max_score:g} points"
+    yield from (f"  note: {clean(note)}" for note in record.notes)
+    repeated = repeats(record)
+    for part in record.parts:
+        beside = f" (with right {' and '.join(record.stood_in)})" if part.carried else ""
+        yield f"  {part.status:8}{part.points:g}/{part.max_points:g}  {part.name}{beside}"
+        if part.status in ("pass", "not-run"):
+            continue
+        first = repeated.get(part.name)
+        why = part.message.splitlines() if first is None else [f"for the same reason as “{first}” above"]
+        for line in (part.proves, *why):
+            yield from _wrapped(line)
+
+
+def _wrapped(line: str) -> list[str]:
+    """A line of a message in several; code in it stays as it is."""
+    width = max(shutil.get_terminal_size().columns, 60)
+    if line.startswith("Try it yourself: ") or len(INDENT + line) <= width:
+        return [INDENT + line]
+    return textwrap.wrap(line, width, initial_indent=INDENT, subsequent_indent=INDENT)
+
+
+def solution_lines(assignment: Assignment, item: str, reading: str) -> Iterator[str]:
+    """The reference of an item, with what its tests ask of it and where the book explains it."""
+    yield f"The course's solution of {item}:"
+    yield ""
+    yield from _solution(assignment.cell("solution", item).source).splitlines()
+    yield ""
+    yield "It keeps what the tests ask for:"
+    tested = {item: getattr(assignment.reference, item)}
+    for part in load_parts(assignment.cell("test", item).hidden, tested, assignment.reference):
+        yield f"  {part.name}: {part.proves}"
+    if reading:
+        yield f"The book explains it: {reading}"
+
+
+def _solution(source: str) -> str:
+    """A solution cell without nbgrader's markers; where they stand unindented, what stands between them is all."""
+    _, marker, rest = f"\n{source}".partition(f"\n{BEGIN_SOLUTION}\n")
+    if marker:
+        return rest.partition(f"\n{END_SOLUTION}")[0].strip()
+    return re.sub(rf"^ *(?:{BEGIN_SOLUTION}|{END_SOLUTION})\n?", "", source, flags=re.MULTILINE).strip()

@@ -1,0 +1,80 @@
+"""The process that runs one's own code: it answers the requests of `process`, and nothing of it is a sandbox.
+
+It is started as a script, so that nothing of this project can be imported in it: what can be imported in the
+sandbox can be here, and nothing else that is installed. Limits are set where the system has them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.machinery
+import importlib.util
+import json
+import os
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+MIB = 2**20
+_path = os.path.join(os.path.dirname(os.path.dirname(__file__)), "sandbox", "answering.py")
+_spec = importlib.util.spec_from_file_location("_answering", _path)
+assert _spec is not None
+assert _spec.loader is not None
+answering: Any = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(answering)
+
+
+class OnlyAllowed:
+    """Finds modules: files beside the notebook, and of what is installed what could be imported in the sandbox."""
+
+    find_distributions = staticmethod(importlib.machinery.PathFinder.find_distributions)
+    invalidate_caches = staticmethod(importlib.machinery.PathFinder.invalidate_caches)
+
+    def __init__(self, allowed: Sequence[str], beside: str):
+        """Allow names of packages, and what lies in the folder `beside`."""
+        self._allowed = {*allowed, *sys.stdlib_module_names}
+        self._beside = [beside]
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """Where a module is; None if it may not be found."""
+        if path is None and name not in self._allowed:
+            path = self._beside
+        return importlib.machinery.PathFinder.find_spec(name, path, target)
+
+
+def limit(order: dict[str, Any]) -> None:
+    """Set limits on memory and on the size of a file, where the system has such limits."""
+    with contextlib.suppress(ImportError, AttributeError, ValueError, OSError):
+        import resource
+
+        for kind, mebibytes in (
+            (resource.RLIMIT_CORE, 0),
+            (resource.RLIMIT_FSIZE, order["file"]),
+            (resource.RLIMIT_DATA, order["memory"]),
+        ):
+            resource.setrlimit(kind, (mebibytes * MIB, mebibytes * MIB))
+
+
+def at_once(answer: Callable[[], None]) -> bool:
+    """Run an answer in this process."""
+    answer()
+    return True
+
+
+def main() -> None:
+    """Connect to the process that has started this one, and answer it."""
+    order = json.loads(sys.stdin.readline())
+    channel = socket.create_connection(("127.0.0.1", order["port"]))
+    channel.settimeout(None)
+    channel.sendall(order["token"].encode())
+    sys.argv[:] = [""]
+    only_allowed: Any = OnlyAllowed(order["allowed"], os.getcwd())
+    sys.meta_path[:] = [importlib.machinery.BuiltinImporter, importlib.machinery.FrozenImporter, only_allowed]
+    shell = answering.start_shell(order["imports"])
+    limit(order)
+    answering.be_the_students(channel, shell, at_once)
+
+
+if __name__ == "__main__":
+    main()
