@@ -264,9 +264,9 @@ def part_of(assignment: Assignment, item: str, recorder: Recorder | None = None)
 
 
 def judge_in_process(test: Test, recorder: Recorder) -> None:
-    """Run a test where the student's code is, in a copy of that process, which ends with the test.
+    """Run a test where the student's code is. No word that comes from there later must reach a student.
 
-    Nothing but the class of a built-in error is taken over from there: the rest could be the test's own text.
+    Nothing but the class of a built-in error is taken over: the rest could be the test's own text.
 
     Raises:
         Mismatch: if it does not pass.
@@ -274,7 +274,7 @@ def judge_in_process(test: Test, recorder: Recorder) -> None:
     """
     source = f"{test.definitions}\n{test.source}"
     try:
-        recorder.request("exec", test.id, label=test.id, source=source, copy=True)
+        recorder.request("exec", test.id, label=test.id, source=source)
     except CallError as error:
         if error.kind != "error":
             raise

@@ -3,7 +3,9 @@
 import json
 
 import pytest
+from nbgrader.api import Gradebook
 
+from mha_grader import cli
 from mha_grader.course import authoring
 from mha_grader.course.assignment import CourseError, assignments, load
 from mha_grader.course.folders import Course
@@ -16,6 +18,7 @@ APART = {
     "arrays": {"centred_values", "facts", "clip"},
     "stack": {"doubles"},
     "tables": {"scaled"},
+    "essay": {"f", "plot", "shown"},
 }
 
 
@@ -54,6 +57,34 @@ def test_the_solutions_have_all_points_and_what_was_handed_out_has_none(course, 
     assert in_process == set(statuses(record)) - APART[name]
     assert not any(item.flags for item in record.items)
     assert graded(course, name, solved=False).score == 0
+
+
+def test_the_command_grades_a_class_and_says_where_trust_is_lost(tmp_path, capsys):
+    course = plain_courses.make(tmp_path / "course", "ps1", "essay")
+    answer = "Since **two** times two is four."
+    for name in ("ps1", "essay"):
+        plain_courses.hand_in(course, name, "ada", {"why": answer})
+        plain_courses.hand_in(course, name, "bob", solved=False)
+        assert cli.main(["--course", str(course), "grade", name]) == 0
+    out, _ = capsys.readouterr()
+    (line,) = (line for line in out.splitlines() if "own process" in line)
+    assert line.startswith("sum_of_squares_uses_squares: tested in the student's own process")
+
+    with Gradebook(f"sqlite:///{course}/gradebook.db") as book:
+        scores = {
+            (name, each.student_id): (each.score, each.max_score, each.needs_manual_grade)
+            for name in ("ps1", "essay")
+            for each in book.assignment_submissions(name)
+        }
+    assert scores[("ps1", "ada")] == (4, 4, False)
+    assert scores[("ps1", "bob")] == (0, 4, False)
+    # Two cells and a task are left for a person, who finds the student's text in formgrader.
+    assert scores[("essay", "ada")] == (2, 11, True)
+    graded = json.loads((course / "autograded" / "ada" / "essay" / "essay.ipynb").read_text())
+    assert answer in ["".join(cell["source"]) for cell in graded["cells"]]
+
+    assert cli.main(["--course", str(course), "log", "ps1", "ada"]) == 0
+    assert "where code can forge a pass" in capsys.readouterr().out
 
 
 def test_no_student_is_given_a_hidden_test(course):
@@ -188,6 +219,19 @@ def test_no_text_of_a_test_comes_back_from_the_students_own_process(course):
     record = graded(course, "stack", {"stack": reads})
     (part,) = record.items[0].parts
     assert part.message == "The test of this cell ended with TypeError."
+
+
+def test_no_text_of_a_test_comes_back_through_another_cell(course):
+    writes = (
+        "import inspect\nclass Stack:\n    def push(self, x):\n"
+        "        text = inspect.currentframe().f_back.f_code.co_consts\n"
+        "        open('found', 'a').write(str(text))\n    def __len__(self): return 1\n"
+    )
+    tells = "import os\nraise TypeError(open('found').read() if os.path.exists('found') else 'nothing')\n"
+    record = graded(course, "stack", {"stack": writes, "functions": tells})
+    messages = [part.message for item in record.items for part in item.parts]
+    assert messages[1] == "Your code raised TypeError on line 2 of your cell: nothing."
+    assert not any("secret" in message for message in messages)
 
 
 def test_a_test_in_the_students_own_process_leaves_nothing_there(course):
