@@ -90,7 +90,7 @@ class Assignment:
             cell.source for cell in before if cell.kind in kinds
         ]  # a plain test may use names of earlier ones
         files = [path.read_text("utf-8") for path in sorted(self.files.glob("*.py"))]
-        hidden = test.source if self.plain else test.hidden
+        hidden = f"{test.in_process} {test.source}" if self.plain else test.hidden
         return hashlib.sha256(repr([parts, files, hidden]).encode()).hexdigest()
 
     def rests_on(self, item: str) -> set[str]:

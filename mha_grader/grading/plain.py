@@ -41,13 +41,14 @@ from mha_grader.testing.proxies import Perform, Recorder, local
 
 # Through these, tests and functions reach each other beside calls.
 SHARED = frozenset({
-    "builtins", "ctypes", "gc", "importlib", "inspect", "io", "os", "pathlib", "shutil", "subprocess",
-    "sys", "tempfile", "threading",
+    "builtins", "ctypes", "decimal", "gc", "importlib", "inspect", "io", "locale", "logging", "matplotlib", "os",
+    "pathlib", "shutil", "subprocess", "sys", "tempfile", "threading", "warnings",
 })  # fmt: skip
 SHARED_NAMES = frozenset({
-    "__import__", "eval", "exec", "get_ipython", "globals", "id", "input", "locals", "mock", "open",
-    "patch", "redirect_stdout", "setattr", "vars",
+    "__import__", "assertLogs", "assertWarns", "assert_warns", "eval", "exec", "get_ipython", "globals", "id",
+    "input", "locals", "mock", "open", "patch", "redirect_stdout", "setattr", "vars", "warns",
 })  # fmt: skip
+LONG = 14_000  # bits of an integer: JSON does not read many more
 SILENT = (StopIteration, StopAsyncIteration)  # would end a loop of the test, and not the test
 
 
@@ -148,7 +149,11 @@ def _looked_at(
         values=tuple(sorted(mine - set(functions))),
         apart=False,
     )
-    apart = _may_run_apart(test, body, needed, namespace) and _passes_apart(test, namespace, files)
+    apart = (
+        not cell.in_process
+        and _may_run_apart(test, body, needed, namespace)
+        and _passes_apart(test, namespace, files)
+    )
     failure = ""
     try:
         exec(compile(test.source, f"<{cell.id}>", "exec"), namespace)
@@ -339,6 +344,8 @@ class Calls:
                 self._note(each)
         elif isinstance(value, dict):
             self._note([*value, *value.values()])
+        elif isinstance(value, int) and value.bit_length() > LONG:
+            self.not_data.add("a very long integer")
 
 
 class StudentsFunction:

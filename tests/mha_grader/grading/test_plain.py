@@ -2,11 +2,13 @@
 
 import json
 
+import nbformat
+import numpy as np
 import pytest
 from nbgrader.api import Gradebook
 
 from mha_grader import cli
-from mha_grader.course import authoring
+from mha_grader.course import authoring, plain_nbgrader
 from mha_grader.course.assignment import CourseError, assignments, load
 from mha_grader.course.folders import Course
 from mha_grader.grading import grade, plain, reference
@@ -250,6 +252,67 @@ def test_a_package_is_there_only_if_the_course_says_so(course, tmp_path):
     (other / "solutions" / "course.toml").write_text('packages = ["no-such-package"]\n')
     with pytest.raises(CourseError, match="no-such-package, which is not installed"):
         settings(Course(other)).layout(load(other, "tables"))
+
+
+def test_what_a_library_keeps_is_found_out_and_a_tag_says_where_to_test(tmp_path, monkeypatch):
+    """The test looks at a state of NumPy that the function has set: no list of names can tell."""
+    state = plain_courses.graded(
+        "assert strict() and np.geterr()['over'] == 'raise'", "test_strict", points=1
+    )
+    solution = (
+        "### BEGIN SOLUTION\ndef strict():\n    np.seterr(over='raise')\n    return True\n### END SOLUTION"
+    )
+    cells = [
+        plain_courses.given("import numpy as np"),
+        plain_courses.graded(solution, "strict", solution=True),
+    ]
+    monkeypatch.setitem(plain_courses.SOURCES, "state", plain_courses.notebook(*cells, state))
+    course = plain_courses.make(tmp_path / "course", "state")
+    with np.errstate(), pytest.raises(CourseError, match=r"test_strict .*the tag in-process"):
+        reference.check_once(Course(course), load(course, "state"))
+    state.metadata["tags"] = ["in-process"]
+    nbformat.write(plain_courses.notebook(*cells, state), course / "solutions" / "state" / "state.ipynb")
+    with np.errstate():
+        reference.check_once(Course(course), load(course, "state"))
+        record = graded(course, "state")
+    assert record.score == 1
+    assert record.items[0].parts[0].in_process
+
+
+RECORDED = """
+with warnings.catch_warnings(record=True) as found:
+    warnings.simplefilter("always")
+    f()
+assert len(found) == 1
+"""
+SEEDED = "np.random.seed(3)\nexpected = np.random.rand()\nnp.random.seed(3)\nassert f() == expected"
+BESIDE = {
+    "plots": (
+        "import matplotlib.pyplot as plt",
+        "plt.title('T')",
+        "f()\nassert plt.gca().get_title() == 'T'",
+    ),
+    "warnings": ("import warnings", "warnings.warn('x')", RECORDED),
+    "files": ("import math", "open('made', 'w').close()", "f()\nwith open('made') as file: pass"),
+    "random": ("import numpy as np", "return np.random.rand()", SEEDED),
+    "a very long integer": ("import math", "return math.factorial(2000)", "assert f() % 1999 == 0"),
+    "a set": ("import math", "return {1}", "assert f() == {1}"),
+    "identity": ("import math", "return X", "assert f() is X"),
+    "a name": ("import math", "return 3", "assert f.__name__ == 'f' and f() == 3"),
+    "globals": ("import math", "return X", "X = 5\nassert f() == 5"),
+}
+
+
+@pytest.mark.parametrize("what", BESIDE)
+def test_what_data_does_not_carry_is_tested_in_the_students_process(tmp_path, what):
+    given, body, test = BESIDE[what]
+    solution = f"def f():\n    ### BEGIN SOLUTION\n    {body}\n    ### END SOLUTION"
+    cells = [plain_courses.given(f"{given}\nX = [3]"), plain_courses.graded(solution, "f", solution=True)]
+    notebook = plain_courses.notebook(*cells, plain_courses.graded(test, "test_f", points=1))
+    _, cells = plain_nbgrader.read("one", notebook, notebook)
+    found = plain._tests_of(cells, tmp_path)["f"]
+    assert not found.failure
+    assert not found.apart
 
 
 def test_tests_that_cannot_be_graded_are_refused(tmp_path, monkeypatch):
