@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mha_grader.commands import check, new
+from mha_grader.commands import check, collect, export, extend, new, roster
 from mha_grader.commands import progress as progress_command
 from mha_grader.course import assignment as assignments
 from mha_grader.course import store
@@ -22,9 +22,9 @@ from mha_grader.course.folders import Course, hand_ins
 from mha_grader.course.records import ItemRecord, SubmissionRecord, to_json
 from mha_grader.grading import changes, reference, schedule
 from mha_grader.grading import grade as grading
-from mha_grader.instructor import collect, export, feedback, gradebook, report, timestamps
+from mha_grader.instructor import feedback, gradebook, report, results, timestamps
 from mha_grader.instructor import terminal as output
-from mha_grader.instructor.roster import SCHEMES, is_student_id
+from mha_grader.instructor.roster import is_student_id
 from mha_grader.sandbox.fork_server import SandboxUnavailable
 from mha_grader.sandbox.sandbox import probe
 from mha_grader.sandbox.text import clean
@@ -75,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     student = argparse.ArgumentParser(add_help=False, parents=[assignment])
     student.add_argument("--student", metavar="ID", help="only this student")
 
-    _add_collect(commands, assignment)
+    collect.add(commands, assignment)
     grade = commands.add_parser(
         "grade",
         parents=[student],
@@ -113,30 +113,13 @@ def _parser() -> argparse.ArgumentParser:
     page.add_argument(
         "--zip",
         action="store_true",
-        help="also write feedback/ASSIGNMENT.zip with STUDENT/ASSIGNMENT.html; hand-ins that were collected from "
-        'Moodle have the folders that its "Upload multiple feedback files in a zip" asks for',
+        help="also write feedback/ASSIGNMENT.zip with STUDENT/ASSIGNMENT.html; what was collected from a platform "
+        'has the names that it asks for: Moodle\'s "Upload multiple feedback files in a zip", Canvas\' "Upload '
+        'submissions", Brightspace\'s "Add feedback files", Sakai\'s "Upload all"',
     )
     page.set_defaults(run=_feedback)
 
-    table = commands.add_parser(
-        "export",
-        parents=[assignment],
-        help="write the scores as CSV and JSON, and for Moodle and Canvas",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="""\
-Write what is known of the hand-ins that have been graded:
-
-  grades/ASSIGNMENT.csv, .json   all scores; look_at has the lines that a person should look at
-  grades/ASSIGNMENT-moodle.csv   for "Upload grading worksheet" of the assignment (an English Moodle with offline
-                                 grading worksheets; the maximum grade must be the same), and, by ID number, for the
-                                 import of the gradebook
-  grades/ASSIGNMENT-canvas.csv   for "Import" of the gradebook; Canvas asks if the assignment is not called so
-
-Hand-ins that were collected from one of the two are known there by the number in its archive, and are left out
-for the other. For all others the student's id is taken as Moodle's ID number and Canvas' SIS Login ID.""",
-    )
-    table.set_defaults(run=_export)
-
+    export.add(commands, assignment)
     _add_report(commands, assignment)
     new.add(commands)
     log = commands.add_parser(
@@ -165,6 +148,8 @@ for the other. For all others the student's id is taken as Moodle's ID number an
     attempt.set_defaults(run=_try)
     check.add(commands)
     progress_command.add(commands)
+    roster.add(commands)
+    extend.add(commands)
     return parser
 
 
@@ -175,52 +160,6 @@ def _load(course: Path, name: str, version: str) -> assignments.Assignment:
     if assignment.version != version:
         raise CourseError(f"{name} has changed from {version} to {assignment.version}: run the command again")
     return assignment
-
-
-# --- collect ----------------------------------------------------------------------------------------------
-
-
-def _add_collect(commands: Any, assignment: argparse.ArgumentParser) -> None:
-    archive = commands.add_parser(
-        "collect",
-        parents=[assignment],
-        help="put the hand-ins of a zip file from Moodle, Canvas, Brightspace or Sakai into submitted/",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="""\
-Take the notebooks out of the zip file in which a platform gives all hand-ins, and put each into
-submitted/STUDENT/ASSIGNMENT/. What a student handed in before is replaced.
-
-  moodle   Full Name_1234567_assignsubmission_file_/notebook.ipynb, or with the file's name behind the last _;
-           STUDENT is the full name, with the number if two have it
-  canvas   lastnamefirstname_LATE_12345_678901_notebook-2.ipynb; STUDENT is 12345, Canvas' number of the user
-  brightspace  12345-678 - Full Name - Nov 1, 2026 1133 PM/notebook.ipynb; STUDENT is the full name
-  sakai    ASSIGNMENT/Last, First(login)/Submission attachment(s)/notebook.ipynb; STUDENT is the login
-  plain    STUDENT/notebook.ipynb or STUDENT/ASSIGNMENT/notebook.ipynb
-
-Used in place of `nbgrader zip_collect`, which unpacks archives in archives without a limit, stops at one damaged
-file for the whole class, and lets a file's name hand in for somebody else. Here only notebooks are read, none
-larger than grading takes, and nothing is written outside the student's own folder.
-
-The scheme is the one that nearly all names follow. What does not fit it is named and not taken, and what somebody
-else handed in is never replaced.
-
-A timestamp.txt is written where the platform says when a hand-in came: Brightspace in the time zone of this
-machine, Sakai in UTC. Moodle and Canvas do not say it, so no penalty for being late comes of theirs; those whom
-Canvas marks as late are named.""",
-    )
-    archive.add_argument("archive", type=Path, metavar="ARCHIVE.zip", help="as it was downloaded")
-    archive.add_argument("--scheme", choices=SCHEMES, help="how its files are named (default: guessed)")
-    archive.set_defaults(run=_collect)
-
-
-def _collect(arguments: argparse.Namespace) -> int:
-    course = Course.find(arguments.course)
-    assignment = assignments.load(course.root, arguments.assignment)
-    found = collect.collect(course, assignment.name, arguments.archive, arguments.scheme)
-    output.print_collected(found)
-    for student, why in found.refused.items():
-        print(f"mha-grade: {clean(student)} was not collected: {clean(why)}", file=sys.stderr)
-    return 3 if found.refused else 0
 
 
 # --- grade ------------------------------------------------------------------------------------------------
@@ -246,14 +185,19 @@ def _grade(arguments: argparse.Namespace) -> int:
     try:
         gradebook.enter(course, assignment, submitted, records, force=arguments.force)
     finally:
+        entries = gradebook.read(course, assignment.name) if records else {}
         if arguments.json:
             for student, record in records.items():
                 print(json.dumps({"student": student, **to_json(record)}, ensure_ascii=False))
         elif not arguments.quiet and records:
-            output.print_scores(records)
+            output.print_scores(records, entries, course)
         if not arguments.json and not arguments.quiet:
             for line in changes.summary(before, records):
                 print(clean(line, 1000))
+            if arguments.student is None:
+                output.print_missing(results.without_hand_in(course, assignment.name))
+    for student in results.strangers(course, records):
+        print(f"mha-grade: {clean(student)} is not in roster.csv", file=sys.stderr)
     for student, why in failed.items():
         print(f"mha-grade: {clean(student)} could not be graded: {why}", file=sys.stderr)
     if failed and isinstance(next(iter(failed.values())), SandboxUnavailable) and not records:
@@ -312,46 +256,18 @@ def _run_grade(course: Course, name: str, version: str, force: bool, folder: Pat
     return grading.grade_student(course, _load(course.root, name, version), folder, force=force)
 
 
-# --- feedback and export ----------------------------------------------------------------------------------
+# --- feedback --------------------------------------------------------------------------------------------
 
 
 def _feedback(arguments: argparse.Namespace) -> int:
     course = Course.find(arguments.course)
     assignment = assignments.load(course.root, arguments.assignment)
-    records = _graded(course, assignment.name, arguments.student)
-    entries = gradebook.read(course, assignment.name, arguments.student)
+    records, entries = results.shared(course, assignment.name, arguments.student)
     pages = feedback.write(course, assignment, records, entries)
     print(f"{len(pages)} written: {course.root}/feedback/<student>/{assignment.name}/{assignment.name}.html")
     if arguments.zip:
         print(feedback.write_zip(course, assignment.name, dict(zip(records, pages, strict=True))))
     return 0
-
-
-def _export(arguments: argparse.Namespace) -> int:
-    course = Course.find(arguments.course)
-    records = _graded(course, arguments.assignment, None)
-    entries = gradebook.read(course, arguments.assignment)
-    for path in (
-        *export.write(course, arguments.assignment, records, entries),
-        *export.write_for_platforms(course, arguments.assignment, records, entries),
-    ):
-        print(path)
-    return 0
-
-
-def _graded(course: Course, assignment: str, only: str | None) -> dict[str, SubmissionRecord]:
-    """The stored records.
-
-    Raises:
-        CourseError: if there is none.
-    """
-    records = store.load_all(course.grades(assignment))
-    if only is not None:
-        records = {student: record for student, record in records.items() if student == only}
-    if not records:
-        whose = "hand-in" if only is None else f"hand-in of {only!r}"
-        raise CourseError(f"no {whose} for {assignment} has been graded: run `mha-grade grade {assignment}`")
-    return records
 
 
 # --- report -----------------------------------------------------------------------------------------------
@@ -378,8 +294,10 @@ def _add_report(commands: Any, assignment: argparse.ArgumentParser) -> None:
 def _report(arguments: argparse.Namespace) -> int:
     course = Course.find(arguments.course)
     assignment = assignments.load(course.root, arguments.assignment)
-    records = _graded(course, assignment.name, None)
-    print(report.write(course, assignment, records, pseudonyms=arguments.pseudonyms))
+    records = results.graded(course, assignment.name, None)
+    gradebook.settle(course, assignment.name)
+    entries = gradebook.read(course, assignment.name)
+    print(report.write(course, assignment, records, entries, pseudonyms=arguments.pseudonyms))
     return 0
 
 
@@ -388,7 +306,8 @@ def _report(arguments: argparse.Namespace) -> int:
 
 def _log(arguments: argparse.Namespace) -> int:
     course = Course.find(arguments.course)
-    record = _graded(course, arguments.assignment, arguments.student)[arguments.student]
+    record = results.graded(course, arguments.assignment, arguments.student)[arguments.student]
+    gradebook.settle(course, arguments.assignment)
     entry = gradebook.read(course, arguments.assignment, arguments.student).get(arguments.student)
     output.print_log(arguments.student, record, entry)
     return 0

@@ -5,6 +5,7 @@
 # ---
 
 # %% role="author"
+from checks import check_close, check_equal, check_unchanged, filled, loaded
 from types import SimpleNamespace
 
 import numpy as np
@@ -85,8 +86,15 @@ import torch
 from torch import nn
 
 # %% role="show" id="imports_for_checks"
-from checks import check_close, check_equal, check_unchanged, filled, loaded
+from checks import (
+    check_CausalSelfAttention,
+    check_MultiHeadAttention,
+    check_attention,
+    check_from_builtin,
+    check_sdpa_attention,
+)
 
+# %% role="check"
 VIEWED_AT_FIRST = (
     "view went straight to (b, h, n, d_k) and mixed up tokens: (b, n, h, d_k) first, then transpose"
 )
@@ -1442,6 +1450,11 @@ def can_be_trained(rng):
 from mha_lib.torch_attention import sdpa_attention
 
 # %% role="test" item="sdpa_attention"
+Q = torch.tensor([[2.0, 0.0, 0.0, 0.0], [0.0, 2.0, 0.0, 0.0]])  # (n, d_k) = (2, 4)
+K = torch.tensor(
+    [[1.0, 3.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0], [2.0, 1.0, 1.0, 1.0]]
+).log()  # (m, d_k) = (3, 4)
+V = torch.tensor([[4.0, 0.0], [0.0, 8.0], [2.0, 2.0]])  # (m, d_v) = (3, 2)
 check_close(
     "output",
     sdpa_attention(Q, K, V),

@@ -5,6 +5,7 @@
 # ---
 
 # %% role="author"
+from checks import check_close, check_number, check_unchanged
 from types import SimpleNamespace
 
 from mha_grader.testing import (
@@ -68,7 +69,13 @@ import numpy as np
 
 # %% role="show" id="imports_for_checks"
 import matplotlib.pyplot as plt
-from checks import check_close, check_number, check_unchanged
+from checks import (
+    check_CachedAttention,
+    check_grouped_query_attention,
+    check_kv_cache_bytes,
+    check_prune_heads,
+    check_pruned_attention,
+)
 
 # %% [markdown] id="given_text"
 # **Given: what you built before.** You may use all of it, or write your own.

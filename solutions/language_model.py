@@ -5,6 +5,7 @@
 # ---
 
 # %% role="author"
+from checks import check_close, check_equal, check_unchanged
 from types import SimpleNamespace
 
 import numpy as np
@@ -63,7 +64,7 @@ import time
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-from checks import check_close, check_equal, check_unchanged
+from checks import check_LanguageModel, check_loss, check_sample
 
 # %% [markdown] id="given_text"
 # From the assignments before this one you have attention and the feed-forward network; use them where you like.

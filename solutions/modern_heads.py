@@ -5,6 +5,7 @@
 # ---
 
 # %% role="author"
+from checks import check_close, check_equal, check_kinds, check_raises, check_unchanged
 from types import SimpleNamespace
 
 import numpy as np
@@ -75,7 +76,14 @@ from torch import nn
 import math
 
 import matplotlib.pyplot as plt
-from checks import check_answers, check_close, check_equal, check_raises, check_unchanged
+from checks import (
+    check_answers,
+    check_latent_attention,
+    check_latent_attention_absorbed,
+    check_qk_norm_attention,
+    check_rotary,
+    check_sliding_window_mask,
+)
 
 # %% [markdown] id="given_text"
 # From the assignment on batched attention you have this function; use it where you like.
@@ -450,11 +458,8 @@ def window_of_nothing(rng):
 # `unflatten(-1, (num_heads, -1))` cuts the last axis into heads of whatever width they have.
 # </details>
 
-# %% [markdown] id="latent_numbers_text"
-# The next cell makes the numbers with which items 3 and 4 are checked; run it.
 
-
-# %% role="show" id="latent_numbers"
+# %% role="check"
 def numbers(*shape, start):
     """Numbers that are the same for everyone."""
     return (1.7 * torch.arange(float(math.prod(shape))) + start).sin().view(shape)
@@ -1034,7 +1039,7 @@ answers = {
 ### END SOLUTION
 
 # %% role="test" item="answers"
-check_answers(
+check_kinds(
     answers,
     {
         "without_positions": "abc",

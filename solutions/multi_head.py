@@ -5,6 +5,7 @@
 # ---
 
 # %% role="author"
+from checks import check_close, check_number, check_raises, check_unchanged
 from types import SimpleNamespace
 
 from mha_grader.testing import (
@@ -71,7 +72,16 @@ import numpy as np
 
 # %% role="show" id="imports_for_checks"
 import matplotlib.pyplot as plt
-from checks import check_close, check_number, check_raises, check_unchanged
+from checks import (
+    check_attention_flops,
+    check_causal_multi_head_attention,
+    check_combine_heads,
+    check_count_parameters,
+    check_cross_attention,
+    check_head_dim,
+    check_multi_head_attention,
+    check_split_heads,
+)
 
 # %% [markdown] id="earlier_text"
 # **Given:** `softmax`, `attention` and `causal_mask` from the assignment before. Use them as they are.

@@ -5,6 +5,7 @@
 # ---
 
 # %% role="author"
+from checks import check_close, check_equal, check_unchanged
 from types import SimpleNamespace
 
 from mha_grader.testing import checker_parts, expect, expect_close, pair_of, part, part_for_each
@@ -58,7 +59,17 @@ import numpy as np
 Array = np.ndarray
 
 # %% role="show" id="imports_for_checks"
-from checks import check_answers, check_close, check_equal, check_unchanged
+from checks import (
+    check_diagnosis,
+    check_repaired_causal,
+    check_repaired_mask,
+    check_repaired_merge,
+    check_repaired_scale,
+    check_repaired_split,
+    try_check_attention,
+    try_check_multi_head_attention,
+    try_check_split_heads,
+)
 
 # %% role="given" id="given_softmax"
 from mha_lib.attention import softmax
@@ -530,9 +541,8 @@ parts = part_for_each(
 # %% role="solution" item="check_attention"
 from mha_lib.checkers import check_attention
 
-# %% role="test" item="check_attention"
 
-
+# %% role="check"
 def judge(check, what, candidate, right):
     try:
         check(candidate)
@@ -543,6 +553,9 @@ def judge(check, what, candidate, right):
         accepted = False
     verdict = "accepts" if accepted else "rejects"
     print("ok  " if accepted == right else "no  ", f"{check.__name__} {verdict} {what}")
+
+
+# %% role="test" item="check_attention"
 
 
 def uniform_weights(Q, K, V, mask=None):

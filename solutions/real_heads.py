@@ -5,6 +5,7 @@
 # ---
 
 # %% role="author"
+from checks import check_close, check_kinds, check_unchanged
 from types import SimpleNamespace
 
 from mha_grader.testing import (
@@ -63,7 +64,13 @@ import numpy as np
 
 # %% role="show" id="imports_for_checks"
 import matplotlib.pyplot as plt
-from checks import check_answers, check_close, check_unchanged
+from checks import (
+    check_answers,
+    check_bert_attention,
+    check_head_importance,
+    check_keep_heads,
+    check_offset_score,
+)
 from minilm import MiniLM, load_sample
 
 # %% [markdown] id="given_text"
@@ -951,7 +958,7 @@ answers = {
 ### END SOLUTION
 
 # %% role="test" item="answers"
-check_answers(
+check_kinds(
     answers,
     {
         "previous_layer": "number",

@@ -5,6 +5,7 @@
 # ---
 
 # %% role="author"
+from checks import check_close, check_equal, check_kinds, check_unchanged
 from types import SimpleNamespace
 
 from mha_grader.testing import (
@@ -73,7 +74,14 @@ import numpy as np
 
 # %% role="show" id="imports_for_checks"
 import matplotlib.pyplot as plt
-from checks import check_answers, check_close, check_equal, check_unchanged
+from checks import (
+    check_answers,
+    check_attention,
+    check_causal_mask,
+    check_decoder_mask,
+    check_padding_mask,
+    check_softmax,
+)
 
 # %% [markdown] id="softmax_text"
 # ## 1. `softmax`: scores become weights
@@ -998,7 +1006,7 @@ answers = {
 ### END SOLUTION
 
 # %% role="test" item="answers"
-check_answers(
+check_kinds(
     answers,
     {
         "variance": "number",

@@ -5,6 +5,7 @@
 # ---
 
 # %% role="author"
+from checks import check_close, check_kinds, check_unchanged, filled, loaded
 from types import SimpleNamespace
 
 import numpy as np
@@ -67,7 +68,7 @@ from torch import nn
 
 # %% role="show" id="imports_for_checks"
 import matplotlib.pyplot as plt
-from checks import check_answers, check_close, check_unchanged, filled, loaded
+from checks import check_FeedForward, check_TransformerBlock, check_answers, loaded
 
 # %% [markdown] id="given_text"
 # From the assignments before this one you have the attention layer. Run the cell; you need not read it again.
@@ -234,7 +235,9 @@ def input_unchanged(rng):
 # the GELU falls below 0 for negative numbers before it comes back.
 
 # %% role="show" id="plot_gelu"
-curve = loaded(FeedForward(1, 1), ones)
+ones, zero = torch.ones(1, 1), torch.zeros(1)
+numbers = {"up.weight": ones, "up.bias": zero, "down.weight": ones, "down.bias": zero}
+curve = loaded(FeedForward(1, 1), numbers)
 at = torch.linspace(-4, 4, 161)
 figure, axes = plt.subplots(figsize=(5, 3.2))
 axes.plot(at, curve(at[None, :, None]).detach()[0, :, 0], label="GELU: your layer")
@@ -651,7 +654,7 @@ answers = {
 ### END SOLUTION
 
 # %% role="test" item="answers"
-check_answers(
+check_kinds(
     answers,
     {
         "pre_norm_of_nothing": "abc",

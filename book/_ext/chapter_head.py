@@ -47,28 +47,33 @@ class ChapterHead(SphinxDirective):
         head += entry("Time", [nodes.inline("", "", classes=["minutes-here"])])
         needed = [label.strip() for label in self.options.get("needs", "").split(",") if label.strip()]
         if needed:
-            head += entry("Needs", between_commas([self.link("ref", label) for label in needed]))
+            head += entry(
+                "Needs", between_commas([link_to(self.env.docname, "ref", label) for label in needed])
+            )
         if "prepares" in self.options:
             name = self.options["prepares"].strip()
-            head += entry("Prepares", [nodes.Text("assignment "), self.link("doc", page_of(name), name)])
+            head += entry(
+                "Prepares", [nodes.Text("assignment "), link_to(self.env.docname, "doc", page_of(name), name)]
+            )
         following = page_after(self.env.docname, self.config.external_site_map)
         if following:
             title = self.config.external_site_map[following].title
-            head += entry("Next", [self.link("doc", f"/{following}", title)])
+            head += entry("Next", [link_to(self.env.docname, "doc", f"/{following}", title)])
         return [head]
 
-    def link(self, kind: str, target: str, title: str | None = None) -> addnodes.pending_xref:
-        """A link to a label or a page, with the title that it has there if none is given."""
-        return addnodes.pending_xref(
-            "",
-            nodes.inline("", title or target),
-            refdomain="std",
-            reftype=kind,
-            reftarget=target,
-            refexplicit=title is not None,
-            refwarn=True,
-            refdoc=self.env.docname,
-        )
+
+def link_to(page: str, kind: str, target: str, title: str | None = None) -> addnodes.pending_xref:
+    """A link from a page to a label or another page, with the title that it has there if none is given."""
+    return addnodes.pending_xref(
+        "",
+        nodes.inline("", title or target),
+        refdomain="std",
+        reftype=kind,
+        reftarget=target,
+        refexplicit=title is not None,
+        refwarn=True,
+        refdoc=page,
+    )
 
 
 def entry(name: str, text: list[nodes.Node]) -> nodes.definition_list_item:

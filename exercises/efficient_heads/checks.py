@@ -4,6 +4,8 @@ This file belongs beside the notebook. You need not read or change it, and you d
 """
 
 import copy
+import functools
+import inspect
 import sys
 
 import numpy as np
@@ -16,8 +18,34 @@ class CheckFailed(AssertionError):  # noqa: N818
         return str(self).splitlines()
 
 
+_passed = []  # what the check that runs has found right
+
+
+def one_line(function):
+    """Make one check of several: it says in one line how they went, or all with details=True."""
+    name = function.__name__
+    call = f"{name}({', '.join(inspect.signature(function).parameters)}, details=True)"
+
+    @functools.wraps(function)
+    def check(*pieces, details=False):
+        __tracebackhide__ = True
+        _passed.clear()
+        try:
+            function(*pieces)
+        except CheckFailed as failure:
+            if details:
+                raise CheckFailed("\n".join([*map("ok   {}".format, _passed), str(failure)])) from None
+            raise CheckFailed(f"{str(failure).splitlines()[0]}\n  To see more, run {call}") from None
+        if details:
+            print(*map("ok   {}".format, _passed), sep="\n")
+        elif _passed:
+            print(f"ok   {name.partition('_')[2]} ({len(_passed)} check{'s' * (len(_passed) > 1)})")
+
+    return check
+
+
 def check_close(what, got, expected, tolerance=1e-5, mistakes=None):
-    """Print ok if `got` has the shape and, up to `tolerance`, the numbers of `expected`; else say why not.
+    """Pass if `got` has the shape and, up to `tolerance`, the numbers of `expected`; else say why not.
 
     Args:
         what: what is checked, in words.
@@ -35,7 +63,7 @@ def check_close(what, got, expected, tolerance=1e-5, mistakes=None):
 
 
 def check_equal(what, got, expected, mistakes=None):
-    """Print ok if `got` has the shape, the kind and the entries of `expected`; else say why not.
+    """Pass if `got` has the shape, the kind and the entries of `expected`; else say why not.
 
     For masks and whole numbers. The arguments are those of `check_close`.
 
@@ -48,7 +76,7 @@ def check_equal(what, got, expected, mistakes=None):
 
 
 def check_number(what, got, expected, mistakes=None):
-    """Print ok if `got` is the whole number `expected`; else say why not.
+    """Pass if `got` is the whole number `expected`; else say why not.
 
     Args:
         what: what is checked, in words.
@@ -63,7 +91,7 @@ def check_number(what, got, expected, mistakes=None):
     if not _is_number(got):
         raise CheckFailed(f"{what}: expected the number {expected}, got {_describe(got)}")
     if isinstance(got, int | np.integer) and got == expected:
-        print(f"ok   {what}")
+        _passed.append(what)
         return
     lines = [f"maybe: {words}" for words, wrong in (mistakes or {}).items() if got == wrong]
     if got == expected:
@@ -72,7 +100,7 @@ def check_number(what, got, expected, mistakes=None):
 
 
 def check_raises(what, function, *arguments, error=Exception, mentions=()):
-    """Print ok if calling the function with these arguments raises the error; else say what came.
+    """Pass if calling the function with these arguments raises the error; else say what came.
 
     Args:
         what: what is checked, in words.
@@ -93,7 +121,7 @@ def check_raises(what, function, *arguments, error=Exception, mentions=()):
             raise CheckFailed(
                 f"{what}: the error's text should mention {' and '.join(missing)}\n  it is: {caught}"
             ) from None
-        print(f"ok   {what}")
+        _passed.append(what)
         return
     except Exception as caught:
         raise CheckFailed(
@@ -104,7 +132,7 @@ def check_raises(what, function, *arguments, error=Exception, mentions=()):
 
 
 def check_unchanged(what, function, *arguments):
-    """Print ok if calling the function leaves its arguments as they were.
+    """Pass if calling the function leaves its arguments as they were.
 
     Raises:
         CheckFailed: if it changes one in place.
@@ -118,7 +146,7 @@ def check_unchanged(what, function, *arguments):
                 f"{what}: argument {number} was changed in place\n"
                 "  Operations such as x -= … write into the caller's array; make a new one: x = x - …"
             )
-    print(f"ok   {what}")
+    _passed.append(what)
 
 
 def filled(module):
@@ -156,7 +184,7 @@ def loaded(module, values):
     return module
 
 
-def check_answers(answers, kinds):
+def check_kinds(answers, kinds):
     """Print which answers there are; all should be of the right kind. It does not know whether they are right.
 
     Args:
@@ -221,7 +249,7 @@ def _check(what, got, expected, tolerance, mistakes):
     if not isinstance(got, np.ndarray):
         raise CheckFailed(f"{what}: expected an array of shape {expected.shape}, got {_describe(got)}")
     if _same(got, expected, tolerance):
-        print(f"ok   {what}")
+        _passed.append(what)
         return
     named = [
         f"maybe: {words}"
@@ -316,3 +344,225 @@ def _sum_clues(got, expected):
         return ["all entries together sum to 1, but each row should by itself"]
     sums = ", ".join(f"{number:.4g}" for number in got.sum(right[-1]).flat[:4])
     return [f"along axis {right[-1]} it should sum to 1, but it sums to {sums}"]
+
+
+# The checks of this notebook's cells.
+
+
+@one_line
+def check_grouped_query_attention(grouped_query_attention):
+    __tracebackhide__ = True
+    X = np.array([[[4.0, 40.0, np.log(3), 1.0], [8.0, 80.0, 0.0, 1.0]]])  # (batch, n, d_model) = (1, 2, 4)
+    W_Q, W_K, W_V = np.zeros((4, 4)), np.zeros((4, 2)), np.zeros((4, 2))
+    W_Q[3, 1] = W_Q[3, 3] = 1.0
+    W_K[2, 0], W_K[2, 1] = 1.0, -1.0
+    W_V[0, 0] = W_V[1, 1] = 1.0
+    check_close(
+        "four query heads, two key heads",
+        grouped_query_attention(X, W_Q, W_K, W_V, np.eye(4), 4, 2),
+        [[[6.0, 5.0, 60.0, 70.0], [6.0, 5.0, 60.0, 70.0]]],
+        mistakes={
+            "key heads come in the order 0, 1, 0, 1; neighbours should share one": [[[6.0, 70.0, 6.0, 70.0]] * 2],
+            "all query heads use key head 0": [[[6.0, 5.0, 6.0, 5.0]] * 2],
+            "all query heads use the mean of the key heads": [[[33.0] * 4] * 2],
+        },
+    )
+    check_close(
+        "the heads go through W_O",
+        grouped_query_attention(X, W_Q, W_K, W_V, np.fliplr(np.eye(4)), 4, 2),
+        [[[70.0, 60.0, 5.0, 6.0], [70.0, 60.0, 5.0, 6.0]]],
+        mistakes={"W_O has no effect": [[[6.0, 5.0, 60.0, 70.0]] * 2]},
+    )
+    X = np.array([[[np.log(3), 1.0, 4.0, 0.0], [0.0, 1.0, 8.0, 0.0]]])
+    W_Q, W_K, W_V = np.zeros((4, 4)), np.zeros((4, 4)), np.zeros((4, 4))
+    W_Q[1, 0], W_K[0, 0], W_V[2, 0] = 2.0, 1.0, 1.0
+    check_close(
+        "one head with d_k = 4",
+        grouped_query_attention(X, W_Q, W_K, W_V, np.eye(4), 1, 1),
+        [[[5.0, 0.0, 0.0, 0.0], [5.0, 0.0, 0.0, 0.0]]],
+        mistakes={"the scores were not divided by √d_k": [[[4.4, 0.0, 0.0, 0.0]] * 2]},
+    )
+    check_close(
+        "two query heads and one key head with d_k = 2",
+        grouped_query_attention(
+            np.array([[[1.0, 2.0, 3.0, 4.0]]]), np.eye(4), np.eye(4, 2), np.eye(4, 2), np.eye(4), 2, 1
+        ),
+        [[[1.0, 2.0, 1.0, 2.0]]],
+        mistakes={"single features were repeated, not whole heads": [[[1.0, 1.0, 2.0, 2.0]]]},
+    )
+    check_unchanged(
+        "grouped_query_attention leaves its arguments alone",
+        lambda *arrays: grouped_query_attention(*arrays, 2, 2),
+        *(X, W_Q, W_K, W_V, np.eye(4)),
+    )
+
+
+@one_line
+def check_kv_cache_bytes(kv_cache_bytes):
+    __tracebackhide__ = True
+    check_number(
+        "kv_cache_bytes(1, 3, 2, 1, 4)",
+        kv_cache_bytes(1, 3, 2, 1, 4),
+        96,
+        mistakes={
+            "one array, one layer, or numbers in place of their bytes were counted": 48,
+            "three arrays were counted, but queries are not kept": 144,
+            "scores between tokens were counted": 72,
+        },
+    )
+    check_number("four bytes a number", kv_cache_bytes(1, 3, 2, 1, 4, bytes_per_value=4), 192)
+    check_number("five sequences", kv_cache_bytes(5, 3, 2, 1, 4), 480)
+    check_number("three key heads", kv_cache_bytes(1, 3, 2, 3, 4), 288)
+
+
+@one_line
+def check_CachedAttention(CachedAttention):
+    __tracebackhide__ = True
+    zero, one = np.zeros((2, 2)), np.eye(2)
+    tokens = np.array(
+        [[[2.0, 0.0], [4.0, 6.0], [6.0, 3.0], [0.0, 7.0], [8.0, 4.0]]]
+    )  # (batch, n, d_model) = (1, 5, 2)
+    means = np.array([[[2.0, 0.0], [3.0, 3.0], [4.0, 3.0], [3.0, 4.0], [4.0, 4.0]]])
+    layer = CachedAttention(zero, zero, one, one, num_heads=2)
+    check_close(
+        "one chunk",
+        layer.forward(tokens),
+        means,
+        mistakes={"tokens see later ones: the mask is missing": [[[4.0, 4.0]] * 5]},
+    )
+    layer.reset()
+    for i in range(5):
+        check_close(
+            f"token by token, token {i}",
+            layer.forward(tokens[:, i : i + 1]),
+            means[:, i : i + 1],
+            mistakes={
+                "nothing is remembered": tokens[:, i : i + 1],
+                "the token sees only the first key": tokens[:, :1] if i else np.nan * tokens[:, :1],
+                "only the chunk before is remembered": tokens[:, max(i - 1, 0) : i + 1].mean(
+                    axis=1, keepdims=True
+                ),
+            },
+        )
+    layer.reset()
+    check_close("first chunk of two", layer.forward(tokens[:, :2]), means[:, :2])
+    check_close(
+        "second chunk of two",
+        layer.forward(tokens[:, 2:]),
+        means[:, 2:],
+        mistakes={
+            "the chunk's tokens are lined up with the first keys; they are the last": [[[2, 0], [3, 3], [4, 3]]],
+            "tokens of the chunk see later ones: the mask is missing": [[[4.0, 4.0]] * 3],
+            "nothing is remembered": [[[6.0, 3.0], [3.0, 5.0], [14 / 3, 14 / 3]]],
+        },
+    )
+    pair = np.array([[[np.log(3), 1.0, 4.0, 0.0], [0.0, 1.0, 8.0, 0.0]]])
+    W_Q, W_K, W_V = np.zeros((4, 4)), np.zeros((4, 4)), np.zeros((4, 4))
+    W_Q[1, 0], W_K[0, 0], W_V[2, 0] = 2.0, 1.0, 1.0
+    check_close(
+        "one head with d_k = 4 and a W_O that turns the features round",
+        CachedAttention(W_Q, W_K, W_V, np.fliplr(np.eye(4)), num_heads=1).forward(pair),
+        [[[0.0, 0.0, 0.0, 4.0], [0.0, 0.0, 0.0, 5.0]]],
+        mistakes={
+            "the scores were not divided by √d_k": [[[0.0, 0.0, 0.0, 4.0], [0.0, 0.0, 0.0, 4.4]]],
+            "W_O has no effect": [[[4.0, 0.0, 0.0, 0.0], [5.0, 0.0, 0.0, 0.0]]],
+        },
+    )
+    layer = CachedAttention(zero, zero, one, one, num_heads=2)
+    check_close(
+        "two sequences", layer.forward(np.concatenate([tokens, -tokens])), np.concatenate([means, -means])
+    )
+    two = [CachedAttention(zero, zero, one, one, num_heads=1) for _ in range(2)]
+    two[0].forward(tokens)
+    check_close("another object", two[1].forward(tokens), means)
+    check_unchanged("forward leaves the chunk alone", CachedAttention(one, one, one, one, 1).forward, tokens)
+
+
+@one_line
+def check_pruned_attention(pruned_attention):
+    __tracebackhide__ = True
+    X = np.array([[[1.0, 2.0, 9.0, 9.0], [3.0, 4.0, 9.0, 9.0]]])  # (batch, n, d_model) = (1, 2, 4)
+    W_V = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [0.0, 0.0]])  # (d_model, num_heads * d_k) = (4, 2)
+    W_O = np.array([[0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]])  # (2, 4)
+    zero = np.zeros((4, 2))
+    check_close(
+        "one head of width 2 in a layer of width 4",
+        pruned_attention(X, zero, zero, W_V, W_O, 1),
+        [[[0.0, 0.0, 2.0, 3.0], [0.0, 0.0, 2.0, 3.0]]],
+    )
+    W_Q, W_K = np.zeros((4, 2)), np.zeros((4, 2))
+    W_Q[2, 0], W_K[0, 0] = (
+        np.sqrt(2.0) * np.log(3.0) / 18.0,
+        1.0,
+    )  # scores √2·log(3)/2 and 3·√2·log(3)/2, before the scale
+    check_close(
+        "the same head with other scores",
+        pruned_attention(X, W_Q, W_K, W_V, W_O, 1),
+        [[[0.0, 0.0, 2.5, 3.5], [0.0, 0.0, 2.5, 3.5]]],
+        mistakes={
+            "the scores were divided by the root of d_model / num_heads, not of d_k": [
+                [[0.0, 0.0, 2.37, 3.37]] * 2
+            ],
+            "the scores were not divided by √d_k": [[[0.0, 0.0, 2.651, 3.651]] * 2],
+        },
+    )
+    check_close(
+        "three such heads, which together are wider than the model",
+        pruned_attention(X, *(np.tile(W, 3) for W in (W_Q, W_K, W_V)), np.tile(W_O / 3.0, (3, 1)), 3),
+        [[[0.0, 0.0, 2.5, 3.5], [0.0, 0.0, 2.5, 3.5]]],
+        mistakes={
+            "the scores were divided by the root of what all heads together are wide": [
+                [[0.0, 0.0, 2.3069, 3.3069]] * 2
+            ],
+        },
+    )
+    check_close(
+        "three heads of width 1",
+        pruned_attention(
+            np.array([[[1.0, 2.0, 3.0, 4.0], [3.0, 6.0, 9.0, 12.0]]]),
+            *(np.zeros((4, 3)), np.zeros((4, 3)), np.eye(4, 3), np.eye(3, 4), 3),
+        ),
+        [[[2.0, 4.0, 6.0, 0.0], [2.0, 4.0, 6.0, 0.0]]],
+    )
+    check_unchanged(
+        "pruned_attention leaves its arguments alone",
+        lambda *arrays: pruned_attention(*arrays, 1),
+        *(X, W_Q, W_K, W_V, W_O),
+    )
+
+
+@one_line
+def check_prune_heads(prune_heads):
+    __tracebackhide__ = True
+    W = np.arange(1.0, 9.0).reshape(1, 8)  # (d_model, num_heads * d_k) = (1, 8): four heads of width 2
+    pruned = prune_heads(W, 10 * W, 100 * W, W.T, 4, [1])
+    check_close(
+        "W_Q without head 1",
+        pruned[0],
+        [[1.0, 2.0, 5.0, 6.0, 7.0, 8.0]],
+        mistakes={
+            "the heads are counted from 1, but they should be from 0": [[3.0, 4.0, 5.0, 6.0, 7.0, 8.0]],
+            "the columns of a head stand side by side": [[1.0, 3.0, 4.0, 5.0, 7.0, 8.0]],
+        },
+    )
+    check_close("W_V without head 1", pruned[2], [[100.0, 200.0, 500.0, 600.0, 700.0, 800.0]])
+    check_close("W_O without head 1", pruned[3], [[1.0], [2.0], [5.0], [6.0], [7.0], [8.0]])
+    check_number(
+        "number of heads that are left",
+        pruned[4],
+        3,
+        mistakes={"it is the number from before": 4, "it is the number of heads that are gone": 1},
+    )
+    check_close(
+        "W_K without heads 0 and 2",
+        prune_heads(W, 10 * W, 100 * W, W.T, 4, [0, 2])[1],
+        [[30.0, 40.0, 70.0, 80.0]],
+        mistakes={
+            "after the first head was removed, the numbers of the others have moved": [[30.0, 40.0, 50.0, 60.0]],
+            "only the first one of the list was removed": [[30.0, 40.0, 50.0, 60.0, 70.0, 80.0]],
+        },
+    )
+    check_close("W_Q without any change", prune_heads(W, W, W, W.T, 4, [])[0], W)
+    check_unchanged(
+        "prune_heads leaves its arguments alone", lambda *arrays: prune_heads(*arrays, 4, [1, 3]), W, W, W, W.T
+    )

@@ -4,6 +4,8 @@ This file belongs beside the notebook. You need not read or change it, and you d
 """
 
 import copy
+import functools
+import inspect
 import sys
 
 import numpy as np
@@ -16,8 +18,34 @@ class CheckFailed(AssertionError):  # noqa: N818
         return str(self).splitlines()
 
 
+_passed = []  # what the check that runs has found right
+
+
+def one_line(function):
+    """Make one check of several: it says in one line how they went, or all with details=True."""
+    name = function.__name__
+    call = f"{name}({', '.join(inspect.signature(function).parameters)}, details=True)"
+
+    @functools.wraps(function)
+    def check(*pieces, details=False):
+        __tracebackhide__ = True
+        _passed.clear()
+        try:
+            function(*pieces)
+        except CheckFailed as failure:
+            if details:
+                raise CheckFailed("\n".join([*map("ok   {}".format, _passed), str(failure)])) from None
+            raise CheckFailed(f"{str(failure).splitlines()[0]}\n  To see more, run {call}") from None
+        if details:
+            print(*map("ok   {}".format, _passed), sep="\n")
+        elif _passed:
+            print(f"ok   {name.partition('_')[2]} ({len(_passed)} check{'s' * (len(_passed) > 1)})")
+
+    return check
+
+
 def check_close(what, got, expected, tolerance=1e-5, mistakes=None):
-    """Print ok if `got` has the shape and, up to `tolerance`, the numbers of `expected`; else say why not.
+    """Pass if `got` has the shape and, up to `tolerance`, the numbers of `expected`; else say why not.
 
     Args:
         what: what is checked, in words.
@@ -35,7 +63,7 @@ def check_close(what, got, expected, tolerance=1e-5, mistakes=None):
 
 
 def check_equal(what, got, expected, mistakes=None):
-    """Print ok if `got` has the shape, the kind and the entries of `expected`; else say why not.
+    """Pass if `got` has the shape, the kind and the entries of `expected`; else say why not.
 
     For masks and whole numbers. The arguments are those of `check_close`.
 
@@ -48,7 +76,7 @@ def check_equal(what, got, expected, mistakes=None):
 
 
 def check_number(what, got, expected, mistakes=None):
-    """Print ok if `got` is the whole number `expected`; else say why not.
+    """Pass if `got` is the whole number `expected`; else say why not.
 
     Args:
         what: what is checked, in words.
@@ -63,7 +91,7 @@ def check_number(what, got, expected, mistakes=None):
     if not _is_number(got):
         raise CheckFailed(f"{what}: expected the number {expected}, got {_describe(got)}")
     if isinstance(got, int | np.integer) and got == expected:
-        print(f"ok   {what}")
+        _passed.append(what)
         return
     lines = [f"maybe: {words}" for words, wrong in (mistakes or {}).items() if got == wrong]
     if got == expected:
@@ -72,7 +100,7 @@ def check_number(what, got, expected, mistakes=None):
 
 
 def check_raises(what, function, *arguments, error=Exception, mentions=()):
-    """Print ok if calling the function with these arguments raises the error; else say what came.
+    """Pass if calling the function with these arguments raises the error; else say what came.
 
     Args:
         what: what is checked, in words.
@@ -93,7 +121,7 @@ def check_raises(what, function, *arguments, error=Exception, mentions=()):
             raise CheckFailed(
                 f"{what}: the error's text should mention {' and '.join(missing)}\n  it is: {caught}"
             ) from None
-        print(f"ok   {what}")
+        _passed.append(what)
         return
     except Exception as caught:
         raise CheckFailed(
@@ -104,7 +132,7 @@ def check_raises(what, function, *arguments, error=Exception, mentions=()):
 
 
 def check_unchanged(what, function, *arguments):
-    """Print ok if calling the function leaves its arguments as they were.
+    """Pass if calling the function leaves its arguments as they were.
 
     Raises:
         CheckFailed: if it changes one in place.
@@ -118,7 +146,7 @@ def check_unchanged(what, function, *arguments):
                 f"{what}: argument {number} was changed in place\n"
                 "  Operations such as x -= … write into the caller's array; make a new one: x = x - …"
             )
-    print(f"ok   {what}")
+    _passed.append(what)
 
 
 def filled(module):
@@ -156,7 +184,7 @@ def loaded(module, values):
     return module
 
 
-def check_answers(answers, kinds):
+def check_kinds(answers, kinds):
     """Print which answers there are; all should be of the right kind. It does not know whether they are right.
 
     Args:
@@ -221,7 +249,7 @@ def _check(what, got, expected, tolerance, mistakes):
     if not isinstance(got, np.ndarray):
         raise CheckFailed(f"{what}: expected an array of shape {expected.shape}, got {_describe(got)}")
     if _same(got, expected, tolerance):
-        print(f"ok   {what}")
+        _passed.append(what)
         return
     named = [
         f"maybe: {words}"
@@ -316,3 +344,60 @@ def _sum_clues(got, expected):
         return ["all entries together sum to 1, but each row should by itself"]
     sums = ", ".join(f"{number:.4g}" for number in got.sum(right[-1]).flat[:4])
     return [f"along axis {right[-1]} it should sum to 1, but it sums to {sums}"]
+
+
+# The checks of this notebook's cells.
+import torch
+from torch import nn
+
+
+@one_line
+def check_LanguageModel(LanguageModel):
+    __tracebackhide__ = True
+    torch.manual_seed(0)
+    model = LanguageModel(vocab_size=10, d_model=8, num_heads=2, num_layers=3, context=16)
+    ids = torch.arange(20).view(2, 10) % 7  # (batch, n)
+    logits = model(ids)
+    check_equal("the shape of the logits", torch.tensor(logits.shape), torch.tensor([2, 10, 10]))
+    check_close("the first four places do not depend on the others", model(ids[:, :4]), logits[:, :4].detach())
+    check_close("a batch of one gives the same", model(ids[1:]), logits[1:].detach())
+    changed = ids.clone()
+    changed[:, 0] = 8
+    moved = (model(changed) - logits).abs().amax(dim=(0, 2))  # (n,)
+    check_equal("every place depends on the first token", moved > 1e-6, torch.ones(10, dtype=torch.bool))
+
+
+@one_line
+def check_loss(loss):
+    __tracebackhide__ = True
+    even = nn.Embedding.from_pretrained(torch.zeros(4, 4))
+    check_close("the worked example", loss(even, torch.tensor([[0, 3, 1]])).exp(), torch.tensor(4.0))
+    bigrams = nn.Embedding.from_pretrained(
+        torch.tensor([[3.0, 1.0, 1.0], [1.0, 1.0, 2.0], [4.0, 1.0, 1.0]]).log()
+    )
+    check_close(
+        "a model that looks at one token",
+        loss(bigrams, torch.tensor([[0, 0, 1, 2]])),
+        torch.tensor(0.9378),
+        tolerance=1e-3,
+        mistakes={
+            "each place is compared with its own token, which it has just read": [[0.9678]],
+            "the surprises are summed; the loss is their mean": 2.8134,
+        },
+    )
+
+
+@one_line
+def check_sample(sample, LanguageModel):
+    __tracebackhide__ = True
+    torch.manual_seed(0)
+    model = LanguageModel(vocab_size=10, d_model=8, num_heads=2, num_layers=2, context=16)
+    start = torch.tensor([[1, 2, 3], [4, 5, 6]])  # (batch, n)
+    written = start
+    for _ in range(5):  # without a cache
+        written = torch.cat([written, model(written)[:, -1].argmax(-1, keepdim=True)], dim=1)
+    check_equal("greedy, the same as without a cache", sample(model, start, 5, seed=0, temperature=0.0), written)
+    check_equal(
+        "the same seed gives the same text", sample(model, start, 9, seed=1), sample(model, start, 9, seed=1)
+    )
+    check_unchanged("sample leaves the tokens alone", lambda ids: sample(model, ids, 3, seed=0), start)

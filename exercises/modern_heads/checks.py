@@ -4,6 +4,8 @@ This file belongs beside the notebook. You need not read or change it, and you d
 """
 
 import copy
+import functools
+import inspect
 import sys
 
 import numpy as np
@@ -16,8 +18,34 @@ class CheckFailed(AssertionError):  # noqa: N818
         return str(self).splitlines()
 
 
+_passed = []  # what the check that runs has found right
+
+
+def one_line(function):
+    """Make one check of several: it says in one line how they went, or all with details=True."""
+    name = function.__name__
+    call = f"{name}({', '.join(inspect.signature(function).parameters)}, details=True)"
+
+    @functools.wraps(function)
+    def check(*pieces, details=False):
+        __tracebackhide__ = True
+        _passed.clear()
+        try:
+            function(*pieces)
+        except CheckFailed as failure:
+            if details:
+                raise CheckFailed("\n".join([*map("ok   {}".format, _passed), str(failure)])) from None
+            raise CheckFailed(f"{str(failure).splitlines()[0]}\n  To see more, run {call}") from None
+        if details:
+            print(*map("ok   {}".format, _passed), sep="\n")
+        elif _passed:
+            print(f"ok   {name.partition('_')[2]} ({len(_passed)} check{'s' * (len(_passed) > 1)})")
+
+    return check
+
+
 def check_close(what, got, expected, tolerance=1e-5, mistakes=None):
-    """Print ok if `got` has the shape and, up to `tolerance`, the numbers of `expected`; else say why not.
+    """Pass if `got` has the shape and, up to `tolerance`, the numbers of `expected`; else say why not.
 
     Args:
         what: what is checked, in words.
@@ -35,7 +63,7 @@ def check_close(what, got, expected, tolerance=1e-5, mistakes=None):
 
 
 def check_equal(what, got, expected, mistakes=None):
-    """Print ok if `got` has the shape, the kind and the entries of `expected`; else say why not.
+    """Pass if `got` has the shape, the kind and the entries of `expected`; else say why not.
 
     For masks and whole numbers. The arguments are those of `check_close`.
 
@@ -48,7 +76,7 @@ def check_equal(what, got, expected, mistakes=None):
 
 
 def check_number(what, got, expected, mistakes=None):
-    """Print ok if `got` is the whole number `expected`; else say why not.
+    """Pass if `got` is the whole number `expected`; else say why not.
 
     Args:
         what: what is checked, in words.
@@ -63,7 +91,7 @@ def check_number(what, got, expected, mistakes=None):
     if not _is_number(got):
         raise CheckFailed(f"{what}: expected the number {expected}, got {_describe(got)}")
     if isinstance(got, int | np.integer) and got == expected:
-        print(f"ok   {what}")
+        _passed.append(what)
         return
     lines = [f"maybe: {words}" for words, wrong in (mistakes or {}).items() if got == wrong]
     if got == expected:
@@ -72,7 +100,7 @@ def check_number(what, got, expected, mistakes=None):
 
 
 def check_raises(what, function, *arguments, error=Exception, mentions=()):
-    """Print ok if calling the function with these arguments raises the error; else say what came.
+    """Pass if calling the function with these arguments raises the error; else say what came.
 
     Args:
         what: what is checked, in words.
@@ -93,7 +121,7 @@ def check_raises(what, function, *arguments, error=Exception, mentions=()):
             raise CheckFailed(
                 f"{what}: the error's text should mention {' and '.join(missing)}\n  it is: {caught}"
             ) from None
-        print(f"ok   {what}")
+        _passed.append(what)
         return
     except Exception as caught:
         raise CheckFailed(
@@ -104,7 +132,7 @@ def check_raises(what, function, *arguments, error=Exception, mentions=()):
 
 
 def check_unchanged(what, function, *arguments):
-    """Print ok if calling the function leaves its arguments as they were.
+    """Pass if calling the function leaves its arguments as they were.
 
     Raises:
         CheckFailed: if it changes one in place.
@@ -118,7 +146,7 @@ def check_unchanged(what, function, *arguments):
                 f"{what}: argument {number} was changed in place\n"
                 "  Operations such as x -= … write into the caller's array; make a new one: x = x - …"
             )
-    print(f"ok   {what}")
+    _passed.append(what)
 
 
 def filled(module):
@@ -156,7 +184,7 @@ def loaded(module, values):
     return module
 
 
-def check_answers(answers, kinds):
+def check_kinds(answers, kinds):
     """Print which answers there are; all should be of the right kind. It does not know whether they are right.
 
     Args:
@@ -221,7 +249,7 @@ def _check(what, got, expected, tolerance, mistakes):
     if not isinstance(got, np.ndarray):
         raise CheckFailed(f"{what}: expected an array of shape {expected.shape}, got {_describe(got)}")
     if _same(got, expected, tolerance):
-        print(f"ok   {what}")
+        _passed.append(what)
         return
     named = [
         f"maybe: {words}"
@@ -316,3 +344,234 @@ def _sum_clues(got, expected):
         return ["all entries together sum to 1, but each row should by itself"]
     sums = ", ".join(f"{number:.4g}" for number in got.sum(right[-1]).flat[:4])
     return [f"along axis {right[-1]} it should sum to 1, but it sums to {sums}"]
+
+
+# The checks of this notebook's cells.
+import torch
+import math
+
+
+def numbers(*shape, start):
+    """Numbers that are the same for everyone."""
+    return (1.7 * torch.arange(float(math.prod(shape))) + start).sin().view(shape)
+
+
+latent_layer = [  # x and W_Q, W_DKV, W_UK, W_UV, W_O: d_model = 6, two heads, d_k = 4, d_v = 2, d_c = 3
+    numbers(*shape, start=start)
+    for start, shape in enumerate([(1, 3, 6), (6, 8), (6, 3), (3, 8), (3, 4), (4, 6)])
+]
+latent_output = torch.tensor([-1.8047, -0.8404, 2.0212, 0.3195, -2.1036, 0.2226])  # of the first token
+
+
+@one_line
+def check_rotary(rotary):
+    __tracebackhide__ = True
+    x = torch.tensor([[[[1.0, 1.0, 0.0, 0.0]]]])  # (batch, heads, n, d_k) = (1, 1, 1, 4)
+    check_close(
+        "the worked example",
+        rotary(x, torch.tensor([10]), base=100.0),
+        torch.tensor([[[[-0.8391, 0.5403, -0.5440, 0.8415]]]]),
+        tolerance=1e-3,
+        mistakes={
+            "neighbours are paired, but feature 0 belongs to feature 2": [[[[-0.2950, -1.3831, 0.0, 0.0]]]],
+            "the pairs are turned the other way round": [[[[-0.8391, 0.5403, 0.5440, -0.8415]]]],
+            "all pairs are turned by the same angle": [[[[-0.8391, -0.8391, -0.5440, -0.5440]]]],
+            "cosine and sine are exchanged": [[[[-0.5440, 0.8415, -0.8391, 0.5403]]]],
+            "the exponent should be −2i/d_k; this is −i/d_k": [[[[-0.8391, -0.9998, -0.5440, -0.0206]]]],
+        },
+    )
+    x = torch.arange(24.0).view(1, 2, 3, 4).sin()  # (batch, heads, n, d_k)
+    check_close("a token at position 0 stays as it is", rotary(x, torch.tensor([0, 1, 2]))[:, :, 0], x[:, :, 0])
+    check_close(
+        "the last tokens of a longer sequence",
+        rotary(x, torch.tensor([7, 8, 9]))[0, 0, 2],
+        torch.tensor([-0.6772, 0.5003, 0.9034, -0.9589]),
+        tolerance=1e-3,
+        mistakes={
+            "the tokens were counted from 0; it should go by positions": [0.0830, 0.4320, 1.1260, -0.9915],
+        },
+    )
+    both = rotary(
+        x.expand(2, 2, 3, 4), torch.tensor([[0, 1, 2], [7, 8, 9]])
+    )  # each sequence has its own positions
+    check_close("positions of each sequence", both[1], rotary(x, torch.tensor([7, 8, 9]))[0])
+    check_raises(
+        "an odd width is refused",
+        rotary,
+        torch.ones(1, 1, 2, 5),
+        torch.arange(2),
+        error=ValueError,
+        mentions=(5,),
+    )
+    check_unchanged("rotary leaves its arguments alone", rotary, x, torch.tensor([0, 1, 2]))
+
+
+@one_line
+def check_sliding_window_mask(sliding_window_mask):
+    __tracebackhide__ = True
+    check_equal(
+        "a window of two",
+        sliding_window_mask(3, 4, window=2),
+        torch.tensor([[True, True, False, False], [False, True, True, False], [False, False, True, True]]),
+        mistakes={
+            "the window holds one key too many: the query's own key counts": [
+                [True, True, False, False],
+                [True, True, True, False],
+                [False, True, True, True],
+            ],
+            "the first query is lined up with the first key": [
+                [True, False, False, False],
+                [True, True, False, False],
+                [False, True, True, False],
+            ],
+            "nothing is hidden on the left: this is the causal mask": [
+                [True, True, False, False],
+                [True, True, True, False],
+                [True, True, True, True],
+            ],
+        },
+    )
+    check_equal("a window of one", sliding_window_mask(4, 4, window=1), torch.eye(4, dtype=torch.bool))
+    check_equal(
+        "a window that holds everything",
+        sliding_window_mask(5, 5, window=9),
+        torch.ones(5, 5, dtype=torch.bool).tril(),
+    )
+    check_raises("a window of nothing is refused", sliding_window_mask, 3, 4, 0, error=ValueError, mentions=(0,))
+
+
+@one_line
+def check_latent_attention(latent_attention):
+    __tracebackhide__ = True
+    x = torch.tensor([[[2.0, 0.0], [4.0, 0.0]]])  # (batch, n, d_model) = (1, 2, 2)
+    W_Q, W_DKV = torch.zeros(2, 2), torch.tensor([[1.0], [0.0]])  # (d_model, heads * d_k), (d_model, d_c)
+    W_UK, W_UV, W_O = torch.ones(1, 2), torch.tensor([[1.0, 10.0]]), torch.eye(2)
+    means = torch.tensor([[[3.0, 30.0], [3.0, 30.0]]])
+    check_close(
+        "the worked example",
+        latent_attention(x, W_Q, W_DKV, W_UK, W_UV, W_O, num_heads=2),
+        means,
+        mistakes={"the values are those of the keys: they are made with W_UV": [[[3.0, 3.0], [3.0, 3.0]]]},
+    )
+
+    check_close(
+        "output with widths that all differ",
+        latent_attention(*latent_layer, num_heads=2)[0, 0],
+        latent_output,
+        tolerance=1e-3,
+    )
+    causal = torch.ones(3, 3, dtype=torch.bool).tril()
+    check_close(
+        "under a causal mask the first token stands alone",
+        latent_attention(*latent_layer, 2, causal)[:, :1],
+        latent_attention(latent_layer[0][:, :1], *latent_layer[1:], 2),
+    )
+    check_unchanged("latent_attention leaves its arguments alone", latent_attention, *latent_layer, 2, causal)
+
+
+@one_line
+def check_latent_attention_absorbed(latent_attention_absorbed):
+    __tracebackhide__ = True
+    check_close(
+        "the worked example of item 3",
+        latent_attention_absorbed(
+            torch.tensor([[[2.0, 0.0], [4.0, 0.0]]]),
+            torch.zeros(2, 2),
+            torch.tensor([[1.0], [0.0]]),
+            torch.ones(1, 2),
+            torch.tensor([[1.0, 10.0]]),
+            torch.eye(2),
+            num_heads=2,
+        ),
+        torch.tensor([[[3.0, 30.0], [3.0, 30.0]]]),
+    )
+    check_close(
+        "output with widths that all differ",
+        latent_attention_absorbed(*latent_layer, num_heads=2)[0, 0],
+        latent_output,
+        tolerance=1e-3,
+    )
+    large = torch.tensor([[[3.0, 1e9], [3.0, -1e9]]])  # (batch, n, d_model) = (1, 2, 2)
+    check_close(
+        "where a value would overflow",
+        latent_attention_absorbed(
+            large,
+            torch.zeros(2, 1),
+            torch.eye(2),
+            torch.tensor([[1.0], [0.0]]),
+            torch.tensor([[1.0], [1e30]]),
+            torch.ones(1, 2),
+            num_heads=1,
+        ),
+        torch.full((1, 2, 2), 3.0),
+    )
+    check_close(
+        "where a key would overflow",
+        latent_attention_absorbed(
+            large,
+            torch.zeros(2, 1),
+            torch.eye(2),
+            torch.tensor([[0.0], [1e30]]),
+            torch.tensor([[1.0], [0.0]]),
+            torch.ones(1, 2),
+            num_heads=1,
+        ),
+        torch.full((1, 2, 2), 3.0),
+    )
+
+
+@one_line
+def check_qk_norm_attention(qk_norm_attention):
+    __tracebackhide__ = True
+    q = torch.tensor([[[[5.0, 0.0]]]])  # (batch, heads, n, d_k) = (1, 1, 1, 2)
+    k = torch.tensor([[[[7.0, 0.0], [0.0, 9.0]]]])  # (batch, heads, m, d_k) = (1, 1, 2, 2)
+    v = torch.tensor([[[[4.0], [0.0]]]])  # (batch, heads, m, d_v)
+    g = torch.tensor([[[3.0]]]).log()  # (heads, 1, 1)
+    check_close(
+        "the worked example",
+        qk_norm_attention(q, k, v, g),
+        torch.tensor([[[[3.0]]]]),
+        mistakes={
+            "the scores are still divided by √d_k": [[[[2.7398]]]],
+            "g is missing: the scores are the cosines": [[[[2.9242]]]],
+            "the queries are not divided by their length": [[[[3.9836]]]],
+            "the keys are not divided by their length": [[[[3.9982]]]],
+        },
+    )
+    check_close(
+        "longer queries and keys change nothing",
+        qk_norm_attention(10 * q, 3 * k, v, g),
+        torch.tensor([[[[3.0]]]]),
+    )
+    check_close(
+        "a query of zeros sees all keys alike", qk_norm_attention(0 * q, k, v, g), torch.tensor([[[[2.0]]]])
+    )
+    two_heads = [tensor.expand(1, 2, *tensor.shape[2:]) for tensor in (q, k, v)]
+    check_close(
+        "each head has a g of its own",
+        qk_norm_attention(*two_heads, torch.tensor([[[3.0]], [[1.0]]]).log()),
+        torch.tensor([[[[3.0]], [[2.0]]]]),
+    )
+    check_close(
+        "under a mask", qk_norm_attention(q, k, v, g, torch.tensor([[False, True]])), torch.tensor([[[[0.0]]]])
+    )
+    check_unchanged("qk_norm_attention leaves its arguments alone", qk_norm_attention, q, k, v, g)
+
+
+@one_line
+def check_answers(answers):
+    __tracebackhide__ = True
+    check_kinds(
+        answers,
+        {
+            "without_positions": "abc",
+            "shifted": "abc",
+            "wrong_pairs": "abc",
+            "window_reach": "number",
+            "numbers_kept": "number",
+            "numbers_kept_latent": "number",
+            "absorbed_scale": "number",
+            "largest_score": "number",
+            "off_by_one": "number",
+        },
+    )

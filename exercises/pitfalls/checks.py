@@ -4,6 +4,8 @@ This file belongs beside the notebook. You need not read or change it, and you d
 """
 
 import copy
+import functools
+import inspect
 import sys
 
 import numpy as np
@@ -16,8 +18,34 @@ class CheckFailed(AssertionError):  # noqa: N818
         return str(self).splitlines()
 
 
+_passed = []  # what the check that runs has found right
+
+
+def one_line(function):
+    """Make one check of several: it says in one line how they went, or all with details=True."""
+    name = function.__name__
+    call = f"{name}({', '.join(inspect.signature(function).parameters)}, details=True)"
+
+    @functools.wraps(function)
+    def check(*pieces, details=False):
+        __tracebackhide__ = True
+        _passed.clear()
+        try:
+            function(*pieces)
+        except CheckFailed as failure:
+            if details:
+                raise CheckFailed("\n".join([*map("ok   {}".format, _passed), str(failure)])) from None
+            raise CheckFailed(f"{str(failure).splitlines()[0]}\n  To see more, run {call}") from None
+        if details:
+            print(*map("ok   {}".format, _passed), sep="\n")
+        elif _passed:
+            print(f"ok   {name.partition('_')[2]} ({len(_passed)} check{'s' * (len(_passed) > 1)})")
+
+    return check
+
+
 def check_close(what, got, expected, tolerance=1e-5, mistakes=None):
-    """Print ok if `got` has the shape and, up to `tolerance`, the numbers of `expected`; else say why not.
+    """Pass if `got` has the shape and, up to `tolerance`, the numbers of `expected`; else say why not.
 
     Args:
         what: what is checked, in words.
@@ -35,7 +63,7 @@ def check_close(what, got, expected, tolerance=1e-5, mistakes=None):
 
 
 def check_equal(what, got, expected, mistakes=None):
-    """Print ok if `got` has the shape, the kind and the entries of `expected`; else say why not.
+    """Pass if `got` has the shape, the kind and the entries of `expected`; else say why not.
 
     For masks and whole numbers. The arguments are those of `check_close`.
 
@@ -48,7 +76,7 @@ def check_equal(what, got, expected, mistakes=None):
 
 
 def check_number(what, got, expected, mistakes=None):
-    """Print ok if `got` is the whole number `expected`; else say why not.
+    """Pass if `got` is the whole number `expected`; else say why not.
 
     Args:
         what: what is checked, in words.
@@ -63,7 +91,7 @@ def check_number(what, got, expected, mistakes=None):
     if not _is_number(got):
         raise CheckFailed(f"{what}: expected the number {expected}, got {_describe(got)}")
     if isinstance(got, int | np.integer) and got == expected:
-        print(f"ok   {what}")
+        _passed.append(what)
         return
     lines = [f"maybe: {words}" for words, wrong in (mistakes or {}).items() if got == wrong]
     if got == expected:
@@ -72,7 +100,7 @@ def check_number(what, got, expected, mistakes=None):
 
 
 def check_raises(what, function, *arguments, error=Exception, mentions=()):
-    """Print ok if calling the function with these arguments raises the error; else say what came.
+    """Pass if calling the function with these arguments raises the error; else say what came.
 
     Args:
         what: what is checked, in words.
@@ -93,7 +121,7 @@ def check_raises(what, function, *arguments, error=Exception, mentions=()):
             raise CheckFailed(
                 f"{what}: the error's text should mention {' and '.join(missing)}\n  it is: {caught}"
             ) from None
-        print(f"ok   {what}")
+        _passed.append(what)
         return
     except Exception as caught:
         raise CheckFailed(
@@ -104,7 +132,7 @@ def check_raises(what, function, *arguments, error=Exception, mentions=()):
 
 
 def check_unchanged(what, function, *arguments):
-    """Print ok if calling the function leaves its arguments as they were.
+    """Pass if calling the function leaves its arguments as they were.
 
     Raises:
         CheckFailed: if it changes one in place.
@@ -118,7 +146,7 @@ def check_unchanged(what, function, *arguments):
                 f"{what}: argument {number} was changed in place\n"
                 "  Operations such as x -= … write into the caller's array; make a new one: x = x - …"
             )
-    print(f"ok   {what}")
+    _passed.append(what)
 
 
 def filled(module):
@@ -156,7 +184,7 @@ def loaded(module, values):
     return module
 
 
-def check_answers(answers, kinds):
+def check_kinds(answers, kinds):
     """Print which answers there are; all should be of the right kind. It does not know whether they are right.
 
     Args:
@@ -221,7 +249,7 @@ def _check(what, got, expected, tolerance, mistakes):
     if not isinstance(got, np.ndarray):
         raise CheckFailed(f"{what}: expected an array of shape {expected.shape}, got {_describe(got)}")
     if _same(got, expected, tolerance):
-        print(f"ok   {what}")
+        _passed.append(what)
         return
     named = [
         f"maybe: {words}"
@@ -316,3 +344,180 @@ def _sum_clues(got, expected):
         return ["all entries together sum to 1, but each row should by itself"]
     sums = ", ".join(f"{number:.4g}" for number in got.sum(right[-1]).flat[:4])
     return [f"along axis {right[-1]} it should sum to 1, but it sums to {sums}"]
+
+
+# The checks of this notebook's cells.
+
+
+def judge(check, what, candidate, right):
+    try:
+        check(candidate)
+        accepted = True
+    except NotImplementedError:
+        raise
+    except Exception:
+        accepted = False
+    verdict = "accepts" if accepted else "rejects"
+    print("ok  " if accepted == right else "no  ", f"{check.__name__} {verdict} {what}")
+
+
+@one_line
+def check_repaired_scale(repaired_scale):
+    __tracebackhide__ = True
+    Q = np.array([[[2.0, 0.0, 0.0, 0.0]], [[0.0, 2.0, 0.0, 0.0]]])  # (batch, n, d_k) = (2, 1, 4)
+    K = np.log([[[3.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]]] * 2)  # (batch, m, d_k) = (2, 2, 4)
+    V = np.array([[[4.0], [8.0]]] * 2)  # (batch, m, d_v) = (2, 2, 1)
+    output, weights = repaired_scale(Q, K, V)
+    check_close(
+        "weights of two sequences",
+        weights,
+        [[[0.75, 0.25]], [[0.5, 0.5]]],
+        mistakes={"the scale is still taken from another axis than the last": [[[0.9, 0.1]], [[0.5, 0.5]]]},
+    )
+    check_close("output of two sequences", output, [[[5.0]], [[6.0]]])
+    check_unchanged("repaired_scale leaves its arguments alone", repaired_scale, Q, K, V)
+
+
+@one_line
+def check_repaired_mask(repaired_mask):
+    __tracebackhide__ = True
+    Q, K = np.zeros((1, 4)), np.ones((4, 4))  # (n, d_k), (m, d_k)
+    V = np.array([[4.0], [8.0], [16.0], [32.0]])  # (m, d_v)
+    mask = np.array([[True, True, False, False]])  # (n, m)
+    output, weights = repaired_mask(Q, K, V, mask)
+    check_close(
+        "weights under a mask",
+        weights,
+        [[0.5, 0.5, 0.0, 0.0]],
+        mistakes={"the weights no longer sum to 1": [[0.25, 0.25, 0.0, 0.0]]},
+    )
+    check_close("output under a mask", output, [[6.0]])
+
+
+@one_line
+def check_repaired_split(repaired_split):
+    __tracebackhide__ = True
+    x = np.array([[[0.0, 1.0, 2.0, 3.0], [10.0, 11.0, 12.0, 13.0]]])  # (batch, n, d_model) = (1, 2, 4)
+    check_close(
+        "two heads of two tokens",
+        repaired_split(x, 2),
+        [[[[0.0, 1.0], [10.0, 11.0]], [[2.0, 3.0], [12.0, 13.0]]]],
+        mistakes={
+            "head 0 got all features of token 0, and head 1 those of token 1": [
+                [[[0.0, 1.0], [2.0, 3.0]], [[10.0, 11.0], [12.0, 13.0]]]
+            ]
+        },
+    )
+
+
+@one_line
+def check_repaired_merge(repaired_merge):
+    __tracebackhide__ = True
+    x = np.array(
+        [[[[0.0, 1.0], [10.0, 11.0]], [[2.0, 3.0], [12.0, 13.0]]]]
+    )  # (batch, heads, n, d_k) = (1, 2, 2, 2)
+    check_close(
+        "two sequences, three heads of width 1, merged",
+        repaired_merge(np.array([[[[1.0], [2.0]], [[3.0], [4.0]], [[5.0], [6.0]]], np.ones((3, 2, 1))])),
+        [[[1.0, 3.0, 5.0], [2.0, 4.0, 6.0]], [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]],
+    )
+    check_close(
+        "two heads of two tokens, merged",
+        repaired_merge(x),
+        [[[0.0, 1.0, 2.0, 3.0], [10.0, 11.0, 12.0, 13.0]]],
+        mistakes={
+            "a token got one head's features of both tokens": [[[0.0, 1.0, 10.0, 11.0], [2.0, 3.0, 12.0, 13.0]]]
+        },
+    )
+
+
+@one_line
+def check_repaired_causal(repaired_causal):
+    __tracebackhide__ = True
+    check_equal("as many keys as queries", repaired_causal(3), np.tri(3, dtype=bool))
+    check_equal(
+        "one query and three keys",
+        repaired_causal(1, 3),
+        [[True, True, True]],
+        mistakes={"the first query is still lined up with the first key": [[True, False, False]]},
+    )
+
+
+@one_line
+def check_diagnosis(diagnosis):
+    __tracebackhide__ = True
+    CHOICES = [
+        "causal-hides-self",
+        "causal-sees-next",
+        "global-max-subtraction",
+        "heads-summed",
+        "input-sliced-per-head",
+        "mask-added-as-0-1",
+        "mask-inverted",
+        "masks-or-combined",
+        "no-max-subtraction",
+        "no-scale",
+        "scale-by-dk",
+        "shared-projection",
+        "softmax-over-queries",
+        "softmax-whole-matrix",
+    ]
+    for letter in "abcdefgh":
+        named = diagnosis.get(letter) if isinstance(diagnosis, dict) else None
+        if named is None:
+            print(f"todo case {letter}: no name yet")
+        elif named in CHOICES:
+            print(f"ok   case {letter}: one of the names")
+        else:
+            print(f"no   case {letter}: {named!r} is not one of the names")
+
+
+@one_line
+def try_check_attention(check_attention, broken_mask, broken_scale, repaired_scale):
+    __tracebackhide__ = True
+    def uniform_weights(Q, K, V, mask=None):
+        allowed = np.broadcast_to(True if mask is None else mask, (*Q.shape[:-1], K.shape[-2]))
+        weights = allowed / allowed.sum(axis=-1, keepdims=True)
+        return weights @ V, weights
+
+
+    judge(check_attention, "a function that returns None", lambda Q, K, V, mask=None: None, right=False)
+    judge(check_attention, "weights that are all equal", uniform_weights, right=False)
+    judge(check_attention, "broken_scale", broken_scale, right=False)
+    judge(check_attention, "broken_mask", broken_mask, right=False)
+    judge(check_attention, "your repaired_scale", repaired_scale, right=True)
+
+
+@one_line
+def try_check_split_heads(check_split_heads, broken_split, repaired_split):
+    __tracebackhide__ = True
+    judge(check_split_heads, "a function that returns zeros", lambda x, h: np.zeros((1, h, 1, 1)), right=False)
+    judge(check_split_heads, "broken_split", broken_split, right=False)
+    judge(check_split_heads, "your repaired_split", repaired_split, right=True)
+
+
+@one_line
+def try_check_multi_head_attention(check_multi_head_attention, case_g, case_h, repaired_scale):
+    __tracebackhide__ = True
+    judge(
+        check_multi_head_attention,
+        "a function that returns its input",
+        lambda X, W_Q, W_K, W_V, W_O, num_heads, mask=None: X,
+        right=False,
+    )
+
+
+    def one_head_at_a_time(X, W_Q, W_K, W_V, W_O, num_heads, mask=None):
+        # It is right, if your repaired_scale is.
+        output, d_k = 0.0, X.shape[-1] // num_heads
+        for i in range(num_heads):
+            own = slice(i * d_k, (i + 1) * d_k)
+            seen = mask if mask is None or mask.ndim == 2 else mask[:, 0]
+            head, _ = repaired_scale(X @ W_Q[:, own], X @ W_K[:, own], X @ W_V[:, own], seen)
+            output = output + head @ W_O[own]
+        return output
+
+
+    judge(check_multi_head_attention, "one head at a time", one_head_at_a_time, right=True)
+    judge(check_multi_head_attention, "case_g", case_g, right=False)
+    judge(check_multi_head_attention, "case_h", case_h, right=False)

@@ -4,6 +4,8 @@ This file belongs beside the notebook. You need not read or change it, and you d
 """
 
 import copy
+import functools
+import inspect
 import sys
 
 import numpy as np
@@ -16,8 +18,34 @@ class CheckFailed(AssertionError):  # noqa: N818
         return str(self).splitlines()
 
 
+_passed = []  # what the check that runs has found right
+
+
+def one_line(function):
+    """Make one check of several: it says in one line how they went, or all with details=True."""
+    name = function.__name__
+    call = f"{name}({', '.join(inspect.signature(function).parameters)}, details=True)"
+
+    @functools.wraps(function)
+    def check(*pieces, details=False):
+        __tracebackhide__ = True
+        _passed.clear()
+        try:
+            function(*pieces)
+        except CheckFailed as failure:
+            if details:
+                raise CheckFailed("\n".join([*map("ok   {}".format, _passed), str(failure)])) from None
+            raise CheckFailed(f"{str(failure).splitlines()[0]}\n  To see more, run {call}") from None
+        if details:
+            print(*map("ok   {}".format, _passed), sep="\n")
+        elif _passed:
+            print(f"ok   {name.partition('_')[2]} ({len(_passed)} check{'s' * (len(_passed) > 1)})")
+
+    return check
+
+
 def check_close(what, got, expected, tolerance=1e-5, mistakes=None):
-    """Print ok if `got` has the shape and, up to `tolerance`, the numbers of `expected`; else say why not.
+    """Pass if `got` has the shape and, up to `tolerance`, the numbers of `expected`; else say why not.
 
     Args:
         what: what is checked, in words.
@@ -35,7 +63,7 @@ def check_close(what, got, expected, tolerance=1e-5, mistakes=None):
 
 
 def check_equal(what, got, expected, mistakes=None):
-    """Print ok if `got` has the shape, the kind and the entries of `expected`; else say why not.
+    """Pass if `got` has the shape, the kind and the entries of `expected`; else say why not.
 
     For masks and whole numbers. The arguments are those of `check_close`.
 
@@ -48,7 +76,7 @@ def check_equal(what, got, expected, mistakes=None):
 
 
 def check_number(what, got, expected, mistakes=None):
-    """Print ok if `got` is the whole number `expected`; else say why not.
+    """Pass if `got` is the whole number `expected`; else say why not.
 
     Args:
         what: what is checked, in words.
@@ -63,7 +91,7 @@ def check_number(what, got, expected, mistakes=None):
     if not _is_number(got):
         raise CheckFailed(f"{what}: expected the number {expected}, got {_describe(got)}")
     if isinstance(got, int | np.integer) and got == expected:
-        print(f"ok   {what}")
+        _passed.append(what)
         return
     lines = [f"maybe: {words}" for words, wrong in (mistakes or {}).items() if got == wrong]
     if got == expected:
@@ -72,7 +100,7 @@ def check_number(what, got, expected, mistakes=None):
 
 
 def check_raises(what, function, *arguments, error=Exception, mentions=()):
-    """Print ok if calling the function with these arguments raises the error; else say what came.
+    """Pass if calling the function with these arguments raises the error; else say what came.
 
     Args:
         what: what is checked, in words.
@@ -93,7 +121,7 @@ def check_raises(what, function, *arguments, error=Exception, mentions=()):
             raise CheckFailed(
                 f"{what}: the error's text should mention {' and '.join(missing)}\n  it is: {caught}"
             ) from None
-        print(f"ok   {what}")
+        _passed.append(what)
         return
     except Exception as caught:
         raise CheckFailed(
@@ -104,7 +132,7 @@ def check_raises(what, function, *arguments, error=Exception, mentions=()):
 
 
 def check_unchanged(what, function, *arguments):
-    """Print ok if calling the function leaves its arguments as they were.
+    """Pass if calling the function leaves its arguments as they were.
 
     Raises:
         CheckFailed: if it changes one in place.
@@ -118,7 +146,7 @@ def check_unchanged(what, function, *arguments):
                 f"{what}: argument {number} was changed in place\n"
                 "  Operations such as x -= … write into the caller's array; make a new one: x = x - …"
             )
-    print(f"ok   {what}")
+    _passed.append(what)
 
 
 def filled(module):
@@ -156,7 +184,7 @@ def loaded(module, values):
     return module
 
 
-def check_answers(answers, kinds):
+def check_kinds(answers, kinds):
     """Print which answers there are; all should be of the right kind. It does not know whether they are right.
 
     Args:
@@ -221,7 +249,7 @@ def _check(what, got, expected, tolerance, mistakes):
     if not isinstance(got, np.ndarray):
         raise CheckFailed(f"{what}: expected an array of shape {expected.shape}, got {_describe(got)}")
     if _same(got, expected, tolerance):
-        print(f"ok   {what}")
+        _passed.append(what)
         return
     named = [
         f"maybe: {words}"
@@ -316,3 +344,245 @@ def _sum_clues(got, expected):
         return ["all entries together sum to 1, but each row should by itself"]
     sums = ", ".join(f"{number:.4g}" for number in got.sum(right[-1]).flat[:4])
     return [f"along axis {right[-1]} it should sum to 1, but it sums to {sums}"]
+
+
+# The checks of this notebook's cells.
+
+
+@one_line
+def check_bert_attention(bert_attention):
+    __tracebackhide__ = True
+    x = np.array([[[1.0, 2.0], [3.0, 4.0]]])  # (batch, n, d_model) = (1, 2, 2)
+    zero = {"weight": np.zeros((2, 2)), "bias": np.zeros(2)}
+    value = {"weight": np.array([[0.0, 1.0], [2.0, 0.0]]), "bias": np.array([0.0, 10.0])}
+    dense = {"weight": np.eye(2), "bias": np.array([0.5, 0.0])}
+    output, attention_weights = bert_attention(x, {"query": zero, "key": zero, "value": value, "dense": dense}, 2)
+    check_close(
+        "output",
+        output,
+        [[[3.5, 14.0], [3.5, 14.0]]],
+        mistakes={
+            "x @ W was computed, but the weights are stored as (out, in)": [[[6.5, 12.0], [6.5, 12.0]]],
+            "no bias was added": [[[3.0, 4.0], [3.0, 4.0]]],
+            "the bias of the values was not added": [[[3.5, 4.0], [3.5, 4.0]]],
+            "dense, or its bias, was left out": [[[3.0, 14.0], [3.0, 14.0]]],
+            "x was added to the output": [[[4.5, 16.0], [6.5, 18.0]]],
+        },
+    )
+    check_close("attention weights", attention_weights, np.full((1, 2, 2, 2), 0.5))
+
+    x = np.array([[[np.log(3), 4.0, 0.0, 0.0], [0.0, 8.0, 0.0, 0.0]]])  # (1, 2, 4), for one head with d_k = 4
+    zero, one = np.zeros((4, 4)), np.eye(4)
+    weights = {
+        "query": {"weight": zero, "bias": np.array([2.0, 0.0, 0.0, 0.0])},  # every query is [2, 0, 0, 0]
+        "key": {"weight": one, "bias": np.zeros(4)},
+        "value": {"weight": one, "bias": np.zeros(4)},
+        "dense": {"weight": np.fliplr(np.diag([1.0, 2.0, 3.0, 4.0])), "bias": np.zeros(4)},
+    }
+    output, attention_weights = bert_attention(x, weights, 1)
+    check_close(
+        "attention weights of one head with d_k = 4",
+        attention_weights,
+        [[[[0.75, 0.25], [0.75, 0.25]]]],
+        mistakes={
+            "the scores were not divided by √d_k": [[[[0.9, 0.1], [0.9, 0.1]]]],
+            "all scores of a query seem equal; the bias makes every query [2, 0, 0, 0]": [
+                [[[0.5, 0.5], [0.5, 0.5]]]
+            ],
+        },
+    )
+    third = 0.75 * np.log(3)
+    check_close(
+        "its output",
+        output,
+        [[[0.0, 0.0, 15.0, 4 * third], [0.0, 0.0, 15.0, 4 * third]]],
+        mistakes={
+            "dense was not transposed": [[[0.0, 0.0, 10.0, third]] * 2],
+            "dense has no effect": [[[third, 5.0, 0.0, 0.0]] * 2],
+        },
+    )
+    mask = np.array([[True, True], [False, True]])  # (n, n)
+    check_close(
+        "attention weights under a mask",
+        bert_attention(x, weights, 1, mask=mask)[1],
+        [[[[0.75, 0.25], [0.0, 1.0]]]],
+        mistakes={
+            "the mask has no effect": [[[[0.75, 0.25], [0.75, 0.25]]]],
+            "rows and columns of the mask are exchanged: row i belongs to query i": [
+                [[[1.0, 0.0], [0.75, 0.25]]]
+            ],
+            "the masked score became 0, but a score of 0 is a score like any other": [
+                [[[0.75, 0.25], [0.5, 0.5]]]
+            ],
+            "the mask came after the softmax, so the weights no longer sum to 1": [[[[0.75, 0.25], [0.0, 0.25]]]],
+        },
+    )
+    check_unchanged(
+        "bert_attention leaves x alone", lambda x: bert_attention(x, weights, 1), np.arange(8.0).reshape(1, 2, 4)
+    )
+
+
+@one_line
+def check_offset_score(offset_score):
+    __tracebackhide__ = True
+    attention_weights = np.array(
+        [
+            [[1.0, 0.0, 0.0], [0.9, 0.1, 0.0], [0.2, 0.7, 0.1]],
+            [[0.5, 0.3, 0.2], [0.2, 0.3, 0.5], [0.4, 0.4, 0.2]],
+        ]
+    )  # (heads, n, n) = (2, 3, 3)
+    check_close(
+        "the token before",
+        offset_score(attention_weights, -1),
+        [0.8, 0.3],
+        mistakes={
+            "this is the next token: rows are queries, and key i + offset is in the same row": [0.0, 0.4],
+            "it was divided by n, but one token has none before it": [0.5333, 0.2],
+            "it is the sum, not the mean": [1.6, 0.6],
+            "the first token has none before it, and the last one does not count as such": [0.5333, 0.2667],
+        },
+    )
+    check_close("the token itself", offset_score(attention_weights, 0), [0.4, 1 / 3])
+    check_close("two tokens further", offset_score(attention_weights, 2), [0.0, 0.2])
+    check_unchanged("offset_score leaves the weights alone", lambda w: offset_score(w, 1), attention_weights)
+
+
+@one_line
+def check_keep_heads(keep_heads):
+    __tracebackhide__ = True
+    zero = {"weight": np.zeros((2, 2)), "bias": np.zeros(2)}
+    weights = {
+        "query": zero,
+        "key": zero,
+        "value": {"weight": np.eye(2), "bias": np.array([0.0, 5.0])},
+        "dense": {"weight": np.array([[1.0, 100.0], [10.0, 1000.0]]), "bias": np.array([0.5, 0.5])},
+    }
+    x = np.array([[[1.0, 2.0]]])  # (batch, n, d_model) = (1, 1, 2)
+    check_close(
+        "head 0 alone",
+        keep_heads(x, weights, 2, [0]),
+        [[[1.5, 10.5]]],
+        mistakes={
+            "head 0 is silent, but it should be the one that is kept": [[[700.5, 7000.5]]],
+            "the bias of the silent head's values is still there": [[[501.5, 5010.5]]],
+            "the bias of dense is missing": [[[1.0, 10.0]]],
+            "a row of dense was silenced; a head owns a column": [[[701.5, 0.5]]],
+            "the silent head still adds the mean of its values": [[[701.5, 7010.5]]],
+            "what is left was made larger": [[[2.5, 20.5]]],
+        },
+    )
+    check_close(
+        "head 1 alone",
+        keep_heads(x, weights, 2, [1]),
+        [[[700.5, 7000.5]]],
+        mistakes={"heads are counted from 0, not from 1": [[[1.5, 10.5]]]},
+    )
+    check_close(
+        "both heads",
+        keep_heads(x, weights, 2, [1, 0]),
+        [[[701.5, 7010.5]]],
+        mistakes={"the bias of dense was added once for each head": [[[702.0, 7011.0]]]},
+    )
+    zero, one = {"weight": np.zeros((4, 4)), "bias": np.zeros(4)}, {"weight": np.eye(4), "bias": np.zeros(4)}
+    check_close(
+        "head 1 of two heads with d_k = 2",
+        keep_heads(
+            np.array([[[3.0, 4.0, 5.0, 6.0]]]), {"query": zero, "key": zero, "value": one, "dense": one}, 2, [1]
+        ),
+        [[[0.0, 0.0, 5.0, 6.0]]],
+        mistakes={"the features of a head stand side by side: i·d_k … (i+1)·d_k − 1": [[[0.0, 4.0, 0.0, 6.0]]]},
+    )
+    two = np.concatenate([x, -x], axis=1)  # (1, 2, 2)
+    check_unchanged("keep_heads leaves x alone", lambda x: keep_heads(x, weights, 2, [0]), two)
+    for name in ("query", "value", "dense"):
+        check_unchanged(
+            f"keep_heads leaves the weights of {name} alone",
+            lambda W, name=name: keep_heads(x, {**weights, name: {"weight": W, "bias": np.zeros(2)}}, 2, [0]),
+            np.ones((2, 2)),
+        )
+
+
+@one_line
+def check_head_importance(head_importance):
+    __tracebackhide__ = True
+    zero = {"weight": np.zeros((4, 4)), "bias": np.zeros(4)}
+    one = {"weight": np.eye(4), "bias": np.zeros(4)}
+    weights = {"query": zero, "key": zero, "value": one, "dense": one}
+    x = np.array([[[2.0, 4.0, 1.0, 2.0], [4.0, 4.0, -1.0, 2.0]]])  # (batch, n, d_model) = (1, 2, 4)
+    check_close(
+        "importance of two heads",
+        head_importance(x, weights, 2),
+        [5.0, 2.0],
+        mistakes={
+            "the root is missing: these are squares": [25.0, 4.0],
+            "absolute values were summed, not squares": [7.0, 2.0],
+            "it was averaged over the features too": [2.5, 1.0],
+            "it was summed over the tokens, not averaged": [10.0, 4.0],
+            "it is one norm over all tokens": [7.0711, 2.8284],
+            "this is how large the output is without the head, not how far it moves": [2.0, 5.0],
+            "these are the shares of the heads": [0.7143, 0.2857],
+        },
+    )
+    check_close(
+        "two sequences",
+        head_importance(np.concatenate([x, 3.0 * x]), weights, 2),
+        [10.0, 4.0],
+        mistakes={
+            "only the first sequence was counted": [5.0, 2.0],
+            "they were summed, not averaged": [20.0, 8.0],
+        },
+    )
+    zero3 = {"weight": np.zeros((6, 6)), "bias": np.zeros(6)}
+    one3 = {"weight": np.eye(6), "bias": np.zeros(6)}
+    check_close(
+        "importance of three heads",
+        head_importance(
+            np.array([[[2.0, 4.0, 1.0, 2.0, 8.0, 6.0], [4.0, 4.0, -1.0, 2.0, 8.0, 6.0]]]),
+            {"query": zero3, "key": zero3, "value": one3, "dense": one3},
+            3,
+        ),
+        [5.0, 2.0, 10.0],
+    )
+    biased = {**weights, "dense": {"weight": 2.0 * np.eye(4), "bias": np.array([0.0, 0.0, 7.0, 7.0])}}
+    check_close(
+        "with a dense that doubles, and a bias",
+        head_importance(x, biased, 2),
+        [10.0, 4.0],
+        mistakes={
+            "it was measured before dense": [5.0, 2.0],
+            "the bias of dense, which no head adds, is in it": [14.0712, 13.0384],
+        },
+    )
+    sharp = {**weights, "query": {"weight": 50.0 * np.eye(4), "bias": np.zeros(4)}, "key": one}
+    far = np.array([[[3.0, 4.0, 1.0, 0.0], [-3.0, -4.0, -3.0, 0.0]]])  # each token attends to itself
+    check_close(
+        "tokens that change in opposite directions",
+        head_importance(far, sharp, 2),
+        [5.0, 2.0],
+        mistakes={
+            "the mean over the tokens came before the norm, and their changes cancelled": [0.0, 1.0],
+            "squares were averaged over the tokens": [5.0, 2.2361],
+            "it is the token that changes most": [5.0, 3.0],
+        },
+    )
+    check_unchanged("head_importance leaves x alone", lambda x: head_importance(x, weights, 2), x)
+
+
+@one_line
+def check_answers(answers):
+    __tracebackhide__ = True
+    check_kinds(
+        answers,
+        {
+            "previous_layer": "number",
+            "previous_head": "number",
+            "next_layer": "number",
+            "next_head": "number",
+            "next_score": "number",
+            "their_students": "abc",
+            "agreement_head": "number",
+            "too_wide": "abc",
+            "most_important": "number",
+            "key_bias": "abc",
+        },
+    )

@@ -4,6 +4,8 @@ This file belongs beside the notebook. You need not read or change it, and you d
 """
 
 import copy
+import functools
+import inspect
 import sys
 
 import numpy as np
@@ -16,8 +18,34 @@ class CheckFailed(AssertionError):  # noqa: N818
         return str(self).splitlines()
 
 
+_passed = []  # what the check that runs has found right
+
+
+def one_line(function):
+    """Make one check of several: it says in one line how they went, or all with details=True."""
+    name = function.__name__
+    call = f"{name}({', '.join(inspect.signature(function).parameters)}, details=True)"
+
+    @functools.wraps(function)
+    def check(*pieces, details=False):
+        __tracebackhide__ = True
+        _passed.clear()
+        try:
+            function(*pieces)
+        except CheckFailed as failure:
+            if details:
+                raise CheckFailed("\n".join([*map("ok   {}".format, _passed), str(failure)])) from None
+            raise CheckFailed(f"{str(failure).splitlines()[0]}\n  To see more, run {call}") from None
+        if details:
+            print(*map("ok   {}".format, _passed), sep="\n")
+        elif _passed:
+            print(f"ok   {name.partition('_')[2]} ({len(_passed)} check{'s' * (len(_passed) > 1)})")
+
+    return check
+
+
 def check_close(what, got, expected, tolerance=1e-5, mistakes=None):
-    """Print ok if `got` has the shape and, up to `tolerance`, the numbers of `expected`; else say why not.
+    """Pass if `got` has the shape and, up to `tolerance`, the numbers of `expected`; else say why not.
 
     Args:
         what: what is checked, in words.
@@ -35,7 +63,7 @@ def check_close(what, got, expected, tolerance=1e-5, mistakes=None):
 
 
 def check_equal(what, got, expected, mistakes=None):
-    """Print ok if `got` has the shape, the kind and the entries of `expected`; else say why not.
+    """Pass if `got` has the shape, the kind and the entries of `expected`; else say why not.
 
     For masks and whole numbers. The arguments are those of `check_close`.
 
@@ -48,7 +76,7 @@ def check_equal(what, got, expected, mistakes=None):
 
 
 def check_number(what, got, expected, mistakes=None):
-    """Print ok if `got` is the whole number `expected`; else say why not.
+    """Pass if `got` is the whole number `expected`; else say why not.
 
     Args:
         what: what is checked, in words.
@@ -63,7 +91,7 @@ def check_number(what, got, expected, mistakes=None):
     if not _is_number(got):
         raise CheckFailed(f"{what}: expected the number {expected}, got {_describe(got)}")
     if isinstance(got, int | np.integer) and got == expected:
-        print(f"ok   {what}")
+        _passed.append(what)
         return
     lines = [f"maybe: {words}" for words, wrong in (mistakes or {}).items() if got == wrong]
     if got == expected:
@@ -72,7 +100,7 @@ def check_number(what, got, expected, mistakes=None):
 
 
 def check_raises(what, function, *arguments, error=Exception, mentions=()):
-    """Print ok if calling the function with these arguments raises the error; else say what came.
+    """Pass if calling the function with these arguments raises the error; else say what came.
 
     Args:
         what: what is checked, in words.
@@ -93,7 +121,7 @@ def check_raises(what, function, *arguments, error=Exception, mentions=()):
             raise CheckFailed(
                 f"{what}: the error's text should mention {' and '.join(missing)}\n  it is: {caught}"
             ) from None
-        print(f"ok   {what}")
+        _passed.append(what)
         return
     except Exception as caught:
         raise CheckFailed(
@@ -104,7 +132,7 @@ def check_raises(what, function, *arguments, error=Exception, mentions=()):
 
 
 def check_unchanged(what, function, *arguments):
-    """Print ok if calling the function leaves its arguments as they were.
+    """Pass if calling the function leaves its arguments as they were.
 
     Raises:
         CheckFailed: if it changes one in place.
@@ -118,7 +146,7 @@ def check_unchanged(what, function, *arguments):
                 f"{what}: argument {number} was changed in place\n"
                 "  Operations such as x -= … write into the caller's array; make a new one: x = x - …"
             )
-    print(f"ok   {what}")
+    _passed.append(what)
 
 
 def filled(module):
@@ -156,7 +184,7 @@ def loaded(module, values):
     return module
 
 
-def check_answers(answers, kinds):
+def check_kinds(answers, kinds):
     """Print which answers there are; all should be of the right kind. It does not know whether they are right.
 
     Args:
@@ -221,7 +249,7 @@ def _check(what, got, expected, tolerance, mistakes):
     if not isinstance(got, np.ndarray):
         raise CheckFailed(f"{what}: expected an array of shape {expected.shape}, got {_describe(got)}")
     if _same(got, expected, tolerance):
-        print(f"ok   {what}")
+        _passed.append(what)
         return
     named = [
         f"maybe: {words}"
@@ -316,3 +344,191 @@ def _sum_clues(got, expected):
         return ["all entries together sum to 1, but each row should by itself"]
     sums = ", ".join(f"{number:.4g}" for number in got.sum(right[-1]).flat[:4])
     return [f"along axis {right[-1]} it should sum to 1, but it sums to {sums}"]
+
+
+# The checks of this notebook's cells.
+
+
+@one_line
+def check_softmax(softmax):
+    __tracebackhide__ = True
+    logits = np.log([[1.0, 2.0, 5.0], [3.0, 3.0, 2.0]])  # (2, 3)
+    check_close(
+        "softmax of two rows",
+        softmax(logits),
+        [[0.125, 0.25, 0.625], [0.375, 0.375, 0.25]],
+        mistakes={
+            "one sum was taken over the whole matrix; each row needs its own": [
+                [0.0625, 0.125, 0.3125],
+                [0.1875, 0.1875, 0.125],
+            ],
+            "each column sums to 1; without an axis argument it should be each row": [
+                [0.25, 0.4, 0.7143],
+                [0.75, 0.6, 0.2857],
+            ],
+        },
+    )
+    check_close(
+        "softmax along axis 0",
+        softmax(np.log([[1.0, 2.0, 5.0], [3.0, 2.0, 5.0]]), axis=0),
+        [[0.25, 0.5, 0.5], [0.75, 0.5, 0.5]],
+    )
+    check_close("softmax of large logits", softmax(np.array([1000.0, 1000.0])), [0.5, 0.5])
+    check_unchanged("softmax leaves its argument alone", softmax, logits)
+
+
+@one_line
+def check_attention(attention):
+    __tracebackhide__ = True
+    Q = np.array([[2.0, 0.0, 0.0, 0.0], [0.0, 2.0, 0.0, 0.0]])  # (n, d_k) = (2, 4)
+    K = np.log([[1.0, 3.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0], [2.0, 1.0, 1.0, 1.0]])  # (m, d_k) = (3, 4)
+    V = np.array([[4.0, 0.0], [0.0, 8.0], [2.0, 2.0]])  # (m, d_v) = (3, 2)
+    output, weights = attention(Q, K, V)
+    check_close(
+        "weights",
+        weights,
+        [[0.25, 0.25, 0.5], [0.6, 0.2, 0.2]],
+        mistakes={
+            "the scores were not divided by √d_k": [[0.1667, 0.1667, 0.6667], [0.8182, 0.0909, 0.0909]],
+            "the scores were divided by d_k, not by its square root": [
+                [0.2929, 0.2929, 0.4142],
+                [0.4641, 0.2679, 0.2679],
+            ],
+            "these are the scores; the softmax is missing": [[0.0, 0.0, 0.6931], [1.0986, 0.0, 0.0]],
+        },
+    )
+    check_close("output", output, [[2.0, 3.0], [2.8, 2.0]])
+
+    mask = np.array([[True, True, False], [False, True, True]])  # (n, m)
+    output, weights = attention(Q, K, V, mask=mask)
+    check_close(
+        "weights under a mask",
+        weights,
+        [[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]],
+        mistakes={
+            "the mask is the wrong way round: True means that the query may attend": [
+                [0.0, 0.0, 1.0],
+                [1.0, 0.0, 0.0],
+            ],
+            "the mask has no effect": [[0.25, 0.25, 0.5], [0.6, 0.2, 0.2]],
+            "the mask came after the softmax, so the weights no longer sum to 1": [
+                [0.25, 0.25, 0.0],
+                [0.0, 0.2, 0.2],
+            ],
+            "masked scores became 0, but a score of 0 is a score like any other": [
+                [0.3333, 0.3333, 0.3333],
+                [0.3333, 0.3333, 0.3333],
+            ],
+        },
+    )
+    check_close("output under a mask", output, [[2.0, 4.0], [1.0, 5.0]])
+
+    batch = [np.broadcast_to(array, (5, 2, *array.shape)) for array in (Q, K, V)]  # (batch, heads, …)
+    output, weights = attention(*batch)
+    check_close("output with leading axes", output, np.broadcast_to([[2.0, 3.0], [2.8, 2.0]], (5, 2, 2, 2)))
+    check_unchanged("attention leaves its arguments alone", attention, Q, K, V)
+
+
+@one_line
+def check_causal_mask(causal_mask):
+    __tracebackhide__ = True
+    check_equal(
+        "causal_mask(3)",
+        causal_mask(3),
+        [[True, False, False], [True, True, False], [True, True, True]],
+        mistakes={
+            "a query should see its own position too": [
+                [False, False, False],
+                [True, False, False],
+                [True, True, False],
+            ],
+            "a query sees one position ahead": [[True, True, False], [True, True, True], [True, True, True]],
+            "rows and columns are swapped: row i is query i": [
+                [True, True, True],
+                [False, True, True],
+                [False, False, True],
+            ],
+        },
+    )
+    check_equal(
+        "causal_mask(2, 3)",
+        causal_mask(2, 3),
+        [[True, True, False], [True, True, True]],
+        mistakes={
+            "the first query was put beside the first key, but the last belongs beside the last": [
+                [True, False, False],
+                [True, True, False],
+            ]
+        },
+    )
+
+
+@one_line
+def check_padding_mask(padding_mask):
+    __tracebackhide__ = True
+    check_equal(
+        "padding_mask([2, 4, 1], 4)",
+        padding_mask(np.array([2, 4, 1]), 4),
+        [[[[True, True, False, False]]], [[[True, True, True, True]]], [[[True, False, False, False]]]],
+        mistakes={
+            "one position too many is real: a sequence of length 2 has the positions 0 and 1": [
+                [[[True, True, True, False]]],
+                [[[True, True, True, True]]],
+                [[[True, True, False, False]]],
+            ]
+        },
+    )
+
+
+@one_line
+def check_decoder_mask(decoder_mask):
+    __tracebackhide__ = True
+    keep = np.array([[True, True, False], [True, True, True]])  # (batch, n) = (2, 3)
+    check_equal(
+        "decoder_mask(3, keep)",
+        np.broadcast_to(decoder_mask(3, keep), (2, 1, 3, 3)),
+        [
+            [[[True, False, False], [True, True, False], [True, True, False]]],
+            [[[True, False, False], [True, True, False], [True, True, True]]],
+        ],
+        mistakes={
+            "padding is masked, but the future is not": [
+                [[[True, True, False], [True, True, False], [True, True, False]]],
+                [[[True, True, True], [True, True, True], [True, True, True]]],
+            ],
+            "the future is masked, but padding is not": [
+                [[[True, False, False], [True, True, False], [True, True, True]]],
+                [[[True, False, False], [True, True, False], [True, True, True]]],
+            ],
+            "a key is allowed if one of the rules allows it; both must": [
+                [[[True, True, False], [True, True, False], [True, True, True]]],
+                [[[True, True, True], [True, True, True], [True, True, True]]],
+            ],
+            "queries that are padding were masked; it should be keys": [
+                [[[True, False, False], [True, True, False], [False, False, False]]],
+                [[[True, False, False], [True, True, False], [True, True, True]]],
+            ],
+        },
+    )
+    check_equal(
+        "decoder_mask(2)", np.broadcast_to(decoder_mask(2), (1, 1, 2, 2)), [[[[True, False], [True, True]]]]
+    )
+    check_unchanged("decoder_mask leaves keep alone", lambda keep: decoder_mask(3, keep), keep)
+
+
+@one_line
+def check_answers(answers):
+    __tracebackhide__ = True
+    check_kinds(
+        answers,
+        {
+            "variance": "number",
+            "scaled_variance": "number",
+            "wrong_scale_deviation": "number",
+            "wrong_scale_effect": "abc",
+            "one_head_share": "number",
+            "three_heads_share": "number",
+            "wider_head": "abc",
+            "half_and_half": "abc",
+        },
+    )

@@ -4,6 +4,8 @@ This file belongs beside the notebook. You need not read or change it, and you d
 """
 
 import copy
+import functools
+import inspect
 import sys
 
 import numpy as np
@@ -16,8 +18,34 @@ class CheckFailed(AssertionError):  # noqa: N818
         return str(self).splitlines()
 
 
+_passed = []  # what the check that runs has found right
+
+
+def one_line(function):
+    """Make one check of several: it says in one line how they went, or all with details=True."""
+    name = function.__name__
+    call = f"{name}({', '.join(inspect.signature(function).parameters)}, details=True)"
+
+    @functools.wraps(function)
+    def check(*pieces, details=False):
+        __tracebackhide__ = True
+        _passed.clear()
+        try:
+            function(*pieces)
+        except CheckFailed as failure:
+            if details:
+                raise CheckFailed("\n".join([*map("ok   {}".format, _passed), str(failure)])) from None
+            raise CheckFailed(f"{str(failure).splitlines()[0]}\n  To see more, run {call}") from None
+        if details:
+            print(*map("ok   {}".format, _passed), sep="\n")
+        elif _passed:
+            print(f"ok   {name.partition('_')[2]} ({len(_passed)} check{'s' * (len(_passed) > 1)})")
+
+    return check
+
+
 def check_close(what, got, expected, tolerance=1e-5, mistakes=None):
-    """Print ok if `got` has the shape and, up to `tolerance`, the numbers of `expected`; else say why not.
+    """Pass if `got` has the shape and, up to `tolerance`, the numbers of `expected`; else say why not.
 
     Args:
         what: what is checked, in words.
@@ -35,7 +63,7 @@ def check_close(what, got, expected, tolerance=1e-5, mistakes=None):
 
 
 def check_equal(what, got, expected, mistakes=None):
-    """Print ok if `got` has the shape, the kind and the entries of `expected`; else say why not.
+    """Pass if `got` has the shape, the kind and the entries of `expected`; else say why not.
 
     For masks and whole numbers. The arguments are those of `check_close`.
 
@@ -48,7 +76,7 @@ def check_equal(what, got, expected, mistakes=None):
 
 
 def check_number(what, got, expected, mistakes=None):
-    """Print ok if `got` is the whole number `expected`; else say why not.
+    """Pass if `got` is the whole number `expected`; else say why not.
 
     Args:
         what: what is checked, in words.
@@ -63,7 +91,7 @@ def check_number(what, got, expected, mistakes=None):
     if not _is_number(got):
         raise CheckFailed(f"{what}: expected the number {expected}, got {_describe(got)}")
     if isinstance(got, int | np.integer) and got == expected:
-        print(f"ok   {what}")
+        _passed.append(what)
         return
     lines = [f"maybe: {words}" for words, wrong in (mistakes or {}).items() if got == wrong]
     if got == expected:
@@ -72,7 +100,7 @@ def check_number(what, got, expected, mistakes=None):
 
 
 def check_raises(what, function, *arguments, error=Exception, mentions=()):
-    """Print ok if calling the function with these arguments raises the error; else say what came.
+    """Pass if calling the function with these arguments raises the error; else say what came.
 
     Args:
         what: what is checked, in words.
@@ -93,7 +121,7 @@ def check_raises(what, function, *arguments, error=Exception, mentions=()):
             raise CheckFailed(
                 f"{what}: the error's text should mention {' and '.join(missing)}\n  it is: {caught}"
             ) from None
-        print(f"ok   {what}")
+        _passed.append(what)
         return
     except Exception as caught:
         raise CheckFailed(
@@ -104,7 +132,7 @@ def check_raises(what, function, *arguments, error=Exception, mentions=()):
 
 
 def check_unchanged(what, function, *arguments):
-    """Print ok if calling the function leaves its arguments as they were.
+    """Pass if calling the function leaves its arguments as they were.
 
     Raises:
         CheckFailed: if it changes one in place.
@@ -118,7 +146,7 @@ def check_unchanged(what, function, *arguments):
                 f"{what}: argument {number} was changed in place\n"
                 "  Operations such as x -= … write into the caller's array; make a new one: x = x - …"
             )
-    print(f"ok   {what}")
+    _passed.append(what)
 
 
 def filled(module):
@@ -156,7 +184,7 @@ def loaded(module, values):
     return module
 
 
-def check_answers(answers, kinds):
+def check_kinds(answers, kinds):
     """Print which answers there are; all should be of the right kind. It does not know whether they are right.
 
     Args:
@@ -221,7 +249,7 @@ def _check(what, got, expected, tolerance, mistakes):
     if not isinstance(got, np.ndarray):
         raise CheckFailed(f"{what}: expected an array of shape {expected.shape}, got {_describe(got)}")
     if _same(got, expected, tolerance):
-        print(f"ok   {what}")
+        _passed.append(what)
         return
     named = [
         f"maybe: {words}"
@@ -316,3 +344,87 @@ def _sum_clues(got, expected):
         return ["all entries together sum to 1, but each row should by itself"]
     sums = ", ".join(f"{number:.4g}" for number in got.sum(right[-1]).flat[:4])
     return [f"along axis {right[-1]} it should sum to 1, but it sums to {sums}"]
+
+
+# The checks of this notebook's cells.
+import torch
+
+
+@one_line
+def check_FeedForward(FeedForward):
+    __tracebackhide__ = True
+    ones = {"up.weight": torch.ones(1, 1), "down.weight": torch.ones(1, 1)}
+    ones |= {"up.bias": torch.zeros(1), "down.bias": torch.zeros(1)}
+    layer = loaded(FeedForward(d_model=1, d_ff=1), ones)
+    x = torch.tensor([[[-1.0], [0.0], [1.0], [10.0]]])  # (batch, n, d_model) = (1, 4, 1)
+    check_close(
+        "output of the worked example",
+        layer(x),
+        torch.tensor([[[-0.158655], [0.0], [0.841345], [10.0]]]),
+        mistakes={
+            "this is the ReLU, which is 0 below 0": [[[0.0], [0.0], [1.0], [10.0]]],
+            "there is no curve between the layers": [[[-1.0], [0.0], [1.0], [10.0]]],
+            "this is the approximation by tanh": [[[-0.158808], [0.0], [0.841192], [10.0]]],
+            "this is the SiLU, x times the logistic function": [[[-0.268941], [0.0], [0.731059], [9.999546]]],
+        },
+    )
+    layer = filled(FeedForward(3, 5))  # with numbers that are the same for everyone
+    x = torch.arange(6.0).view(1, 2, 3).sin()  # (batch, n, d_model)
+    right = torch.tensor([[[0.2567, -0.2743, -0.3561], [0.0551, -0.5413, -0.6760]]])
+    check_close("output with other numbers", layer(x), right, tolerance=1e-3)
+    check_unchanged("the layer leaves its input alone", layer, x)
+
+
+@one_line
+def check_TransformerBlock(TransformerBlock):
+    __tracebackhide__ = True
+    x = torch.tensor([[[2.0, 4.0]]])  # (batch, n, d_model) = (1, 1, 2)
+    nothing = {f"{name}.weight": torch.zeros(2, 2) for name in ("attention.out_proj", "feed_forward.down")}
+    nothing |= {f"{name}.bias": torch.zeros(2) for name in ("attention.out_proj", "feed_forward.down")}
+    for norm_first, expected in ((True, [[[2.0, 4.0]]]), (False, [[[-1.0, 1.0]]])):
+        block = loaded(TransformerBlock(2, 1, 2, norm_first=norm_first), nothing)
+        check_close(
+            f"a block that adds nothing, norm_first={norm_first}",
+            block(x),
+            torch.tensor(expected),
+            tolerance=1e-4,
+            mistakes={
+                "the residual connection starts from what was normalised, or this is the other form": [
+                    [[-1.0, 1.0]]
+                ],
+                "nothing is normalised, or this is the other form": [[[2.0, 4.0]]],
+                "there is no residual connection": [[[0.0, 0.0]]],
+            },
+        )
+
+    x = torch.arange(12.0).view(1, 3, 4).sin()  # (batch, n, d_model)
+    pre_norm, post_norm = [1.2692, 0.2608, -0.9817, -1.4872], [-0.4186, 0.8263, 0.2906, -0.5923]
+    for norm_first, expected in ((True, pre_norm), (False, post_norm)):
+        block = filled(TransformerBlock(4, 2, 6, norm_first))  # with numbers that are the same for everyone
+        check_close(
+            f"last token of a block with other numbers, norm_first={norm_first}",
+            block(x)[0, 2],
+            torch.tensor(expected),
+            tolerance=1e-3,
+        )
+    causal = torch.ones(3, 3, dtype=torch.bool).tril()
+    check_close("under a causal mask the first token stands alone", block(x, causal)[:, :1], block(x[:, :1]))
+    check_unchanged("the block leaves its input alone", block, x, causal)
+
+
+@one_line
+def check_answers(answers):
+    __tracebackhide__ = True
+    check_kinds(
+        answers,
+        {
+            "pre_norm_of_nothing": "abc",
+            "post_norm_of_nothing": "abc",
+            "norms_on_the_path": "number",
+            "size_with_depth": "abc",
+            "mixing": "abc",
+            "reach": "number",
+            "reach_with_heads": "number",
+            "parameters": "number",
+        },
+    )

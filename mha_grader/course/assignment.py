@@ -27,7 +27,7 @@ from mha_grader.course.errors import CourseError
 from mha_grader.course.mistakes import Mistake
 
 __all__ = ["HIDDEN_BEGIN", "HIDDEN_END", "Assignment", "Cell", "CourseError", "Kind", "assignments", "load"]
-HELPERS = ("checks.py",)  # lie in solutions/ and are copied beside every notebook
+HELPERS = ("checks.py",)  # lie in solutions/ and are no assignments
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,11 @@ head what it is for:
     # %% role="show" id="plot_weights"        plots and demonstrations, never run in grading
     # %% role="solution" item="softmax"       what the student writes
     # %% role="test" item="softmax"           visible checks, then the hidden tests between markers
+    # %% role="check"                         what visible checks share; it goes to checks.py with them
     # %% role="author"                        imports that only the source needs; reaches no notebook
+
+The visible checks of a test cell become a function in `checks.py` beside the notebook, and the notebook calls it in
+one line, such as `check_softmax(softmax)`.
 
 The body of a solution cell is one import, such as `from mha_lib.attention import softmax`: the generator puts
 the source of that function or class in its place, with the bodies marked as solutions. So the code stands in
@@ -55,9 +59,10 @@ from nbgrader.preprocessors import ClearSolutions, SaveCells
 from traitlets.config import PyFileConfigLoader
 
 import mha_lib
-from mha_grader.course.assignment import HELPERS, assignments, is_plain
+from mha_grader.course.assignment import assignments, is_plain
 from mha_grader.course.notebooks import instructor_notebook
 from mha_grader.course.sources import BEGIN_SOLUTION, SourceError, read_source
+from mha_grader.course.visible_checks import HELPERS, visible_checks
 
 
 def build(course_root: Path, assignment: str) -> Path:
@@ -78,10 +83,10 @@ def build(course_root: Path, assignment: str) -> Path:
     folder = sources / assignment
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    for name in HELPERS:
-        if (sources / name).exists():
-            shutil.copyfile(sources / name, folder / name)
-    for name in read_source(sources / f"{assignment}.py").metadata["mha"].get("files", []):
+    source = read_source(sources / f"{assignment}.py")
+    if checks := visible_checks(source, sources):
+        (folder / HELPERS).write_text(checks.file(), encoding="utf-8", newline="\n")
+    for name in source.metadata["mha"].get("files", []):
         shutil.copyfile(Path(mha_lib.__path__[0]) / name, folder / Path(name).name)
     path = folder / f"{assignment}.ipynb"
     path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8", newline="\n")

@@ -21,8 +21,9 @@ from mha_grader.course.sources import (
     solution_source,
     split_test,
 )
+from mha_grader.course.visible_checks import VisibleChecks, visible_checks
 
-ROLES = ("given", "show", "solution", "test", "author")
+ROLES = ("given", "show", "solution", "test", "check", "author")
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 GO_ON = "raises-exception"  # a cell with this tag may fail, and "run all" goes on to the next item
 
@@ -35,10 +36,11 @@ def instructor_notebook(path: Path) -> Any:
     """
     source = read_source(path)
     stamp = source.metadata["mha"]
+    checks = visible_checks(source, path.parent)
     cells = []
     for number, cell in enumerate(source.cells, start=1):
         try:
-            made = _make_cell(cell, path.parent)
+            made = _make_cell(cell, path.parent, checks)
         except SourceError as error:
             label = " ".join(str(value) for value in cell.metadata.values())
             raise SourceError(f"{path.name}, cell {number} ({label}): {error}") from None
@@ -59,12 +61,12 @@ def instructor_notebook(path: Path) -> Any:
     return nbformat.v4.new_notebook(cells=cells, metadata=metadata)
 
 
-def _make_cell(cell: Any, sources: Path) -> Any:
-    """The notebook's cell for a cell of the source, or None if it is for the author alone."""
+def _make_cell(cell: Any, sources: Path, checks: VisibleChecks | None) -> Any:
+    """The notebook's cell for a cell of the source, or None if it reaches no notebook."""
     role, item = cell.metadata.get("role"), cell.metadata.get("item")
     if cell.cell_type == "code" and role not in ROLES:
         raise SourceError(f"role is {role!r}, but it should be one of {', '.join(ROLES)}")
-    if role == "author":
+    if role in ("author", "check"):
         return None
     grade_id = {"solution": item, "test": f"test_{item}" if item else None}.get(role, cell.metadata.get("id"))
     if not re.fullmatch(r"[A-Za-z]\w*", grade_id or ""):
@@ -81,7 +83,7 @@ def _make_cell(cell: Any, sources: Path) -> Any:
         else:
             visible, hidden = split_test(text)
         points, tags = sum(part.points for part in read_parts(hidden)), [GO_ON]
-        text = "\n".join([visible, HIDDEN_BEGIN, hidden, HIDDEN_END])
+        text = "\n".join([checks.call(cell) if checks else visible, HIDDEN_BEGIN, hidden, HIDDEN_END])
     elif role is not None:
         text = given_source(text) if role == "given" else text
         tags = [role, GO_ON] if role == "show" else [role]

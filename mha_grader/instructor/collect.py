@@ -4,45 +4,56 @@
 (one student's zip bomb fills the disk), stops for the whole class at one damaged archive or at two files of one
 student, and finds the student anywhere in a path, so that a file's name can hand in for somebody else. Here
 nothing is unpacked by the name that it has in the archive: a notebook is read, up to a limit, and written to
-the place of the student whom the platform's own part of the name tells (see `schemes`). What does not fit is listed
-and not taken, and what somebody else handed in before is never replaced.
+the place of the student whom the platform's own part of the name tells (see `schemes` and `whose`). What does not
+fit is listed and not taken, and what somebody else handed in before is never replaced.
 
-A timestamp.txt is written only where the platform says when a hand-in came: Sakai in a file, in UTC, and
-Brightspace in the folders' names, without a time zone; it is taken to be this machine's. The times of the files
-in an archive are when the platform put it together or stored a file's content first. So nothing is late by the
-hand-ins of the others; Canvas marks late hand-ins in their names, and they are named.
+A timestamp.txt is written only where the platform says when a hand-in came (see `metadata`): Sakai and
+Gradescope in UTC; Brightspace, Blackboard and Moodle's grading worksheet without a time zone, which is taken to be
+this machine's. The times of the files in an archive are when the platform put it together or stored a file's
+content first. So nothing is late by the hand-ins of the others; Canvas marks late hand-ins in their names, and they
+are named.
 """
 
 from __future__ import annotations
 
 import contextlib
-import re
+import dataclasses
 import shutil
 import tempfile
-import unicodedata
 import zipfile
-import zlib
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from mha_grader.course.assignment import CourseError
 from mha_grader.course.folders import Course
 from mha_grader.grading.rebuild import MAX_BYTES
-from mha_grader.instructor import roster, schemes
-from mha_grader.instructor.roster import Origin, Scheme
-from mha_grader.instructor.schemes import Found, guess
+from mha_grader.instructor import metadata, origins, roster, roster_import, schemes, timestamps, whose
+from mha_grader.instructor.origins import Origin, Scheme
+from mha_grader.instructor.roster import Roster
+from mha_grader.instructor.schemes import guess
+from mha_grader.instructor.taken import (
+    MAX_MEMBERS,
+    UNREADABLE,
+    File,
+    choose,
+    last_attempt,
+    name_of,
+    notebooks_of,
+    of_one_member,
+    unpacked,
+)
 
-MAX_MEMBERS = 200_000  # files in an archive
 MAX_NOTEBOOKS = 10  # of one student; together they may have `rebuild.MAX_BYTES`
 MAX_TOTAL = 8 * 2**30  # bytes of all that is written
-TIMESTAMP = "timestamp.txt"
-MAX_TIMESTAMP = 1000  # bytes
-# RuntimeError: encrypted; NotImplementedError: compressed in a way that Python does not know.
-UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)
-BY_NUMBER = ("canvas", "sakai")  # whose numbers (or login names) are a user's for good
+TIMESTAMP = timestamps.NAME
+MAX_OWN = 100_000  # bytes of a small file of the platform's
+WANTED = (
+    "wanted is the zip file as Moodle, Canvas, Brightspace, Blackboard, Gradescope or Sakai gives it, or one of "
+    "folders STUDENT/{0}.ipynb or STUDENT/{0}/{0}.ipynb, which may all lie in a folder submitted"
+)
 
 
 @dataclass
@@ -53,28 +64,34 @@ class Collected:
     replaced: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     without_notebook: list[str] = field(default_factory=list)  # they get an empty folder, graded as missing
+    several: list[str] = field(default_factory=list)  # notebooks, and none has the assignment's name
     refused: dict[str, str] = field(default_factory=dict)  # and why; what was there is still there
+    unknown: dict[str, str] = field(default_factory=dict)  # to the roster: what they are called, and why
     late: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)  # files that belong to no student
 
 
 @dataclass(frozen=True)
-class _File:
-    found: Found
-    info: zipfile.ZipInfo
+class Extra:
+    """What an instructor gives beside an archive."""
+
+    scheme: Scheme | None = None  # how its files are named; it is guessed from the names if None
+    worksheet: Path | None = None  # Moodle's grading worksheet of the assignment
+    times: Path | None = None  # a table of students and times
+    groups: bool = False  # one hand-in counts for all of a student's group
 
 
-def collect(course: Course, assignment: str, archive: Path, scheme: Scheme | None = None) -> Collected:
+def collect(course: Course, assignment: str, archive: Path, extra: Extra = Extra()) -> Collected:
     """Write the notebooks of an archive to submitted/<student>/<assignment>/.
 
     What a student handed in before is replaced, with its timestamp.txt, unless it is the same notebook. What
     somebody else handed in stays; a folder that no archive was the source of counts as one of the scheme `plain`.
 
     Args:
-        course: the course.
+        course: the course; with a roster.csv, only students who are in it hand in.
         assignment: the assignment's name.
         archive: the zip file.
-        scheme: how its files are named; it is guessed from the names if None.
+        extra: what is given beside it.
 
     Raises:
         CourseError: if it is no zip file, holds no hand-in of that scheme, or is too large.
@@ -83,82 +100,85 @@ def collect(course: Course, assignment: str, archive: Path, scheme: Scheme | Non
         opened = zipfile.ZipFile(archive)
     except (OSError, zipfile.BadZipFile) as error:
         raise CourseError(f"cannot read {archive} as a zip file: {error}") from None
-    with opened:
-        return _collect(course, assignment, opened, scheme)
+    with opened, contextlib.ExitStack() as inner:
+        return _collect(course, assignment, opened, extra, inner)
 
 
-def _collect(course: Course, assignment: str, archive: zipfile.ZipFile, scheme: Scheme | None) -> Collected:
+def _collect(
+    course: Course, assignment: str, archive: zipfile.ZipFile, extra: Extra, inner: contextlib.ExitStack
+) -> Collected:
     members = [info for info in archive.infolist() if not info.is_dir()]
     if len(members) > MAX_MEMBERS:
         raise CourseError(f"the archive holds {len(members)} files, and {MAX_MEMBERS} are allowed")
-    result = Collected()
-    files = _files(assignment, members, scheme, result)
+    result, known_people = Collected(), roster.load(course)
+    files = _files(assignment, archive, members, extra.scheme, result, known_people)
+    files = _told(archive, members, files, extra, result)
     # One folder with a platform's names in it may also be a student's, who chose these names.
-    unsure = scheme is None and all(_plain_too(assignment, file) for file in files)
-    known = roster.origins(course, assignment)
-    there = _there(course, assignment) | known
-    ids = _ids({file.found.origin for file in files}, known)
-    of: defaultdict[str, list[_File]] = defaultdict(list)
-    for file in files:
-        of[ids[file.found.origin]].append(file)
+    unsure = extra.scheme is None and all(_plain_too(assignment, file) for file in files)
+    known = origins.origins(course, assignment)
+    there = whose.there(course, assignment) | known
+    found = {person for file in files for person in file.people}
+    if known_people is None:
+        ids = whose.by_platform(found, known)
+    else:
+        ids, result.unknown = whose.by_roster(found, known_people)
+    of, members_of = _by_student(files, ids, known_people if extra.groups else None)
     for student, theirs in of.items():
-        who = {_identity(file.found.origin) for file in theirs}
+        who = {file.people for file in theirs}
+        if len(who) > 1 and extra.groups:
+            of[student] = theirs = of_one_member(theirs)
+            who = {file.people for file in theirs}
         if len(who) > 1:
-            result.refused[student] = (
-                f"it is said to be of {len(who)} people: {', '.join(sorted(map(str, who)))}"
+            names = sorted(" and ".join(map(whose.identity, people)) for people in who)
+            result.refused[student] = f"it is said to be of {len(who)} people: {', '.join(names)}"
+        elif (
+            student in there
+            and not extra.groups
+            and whose.belongs_to_another(
+                theirs[0].people[0], there[student], by_the_roster=known_people is not None
             )
-        elif student in there and _identity(there[student]) not in who:
-            result.refused[student] = f"in its place is what {_identity(there[student])} handed in"
+        ):
+            result.refused[student] = f"in its place is what {whose.identity(there[student])} handed in"
         elif unsure and student in there:
             result.refused[student] = "these names can be read in two ways: say which with --scheme"
-    of = defaultdict(
-        list, {student: theirs for student, theirs in of.items() if student not in result.refused}
-    )
-    times = {student: _time(archive, theirs) for student, theirs in of.items()}
-    chosen = {student: choose(assignment, _last_attempt(of[student])) for student in sorted(of)}
-    for student, notebooks in chosen.items():
-        if len(notebooks) > MAX_NOTEBOOKS:
-            result.refused[student] = f"{len(notebooks)} notebooks, and none is {assignment}.ipynb"
-        elif sum(info.file_size for info in notebooks.values()) > MAX_BYTES:
-            result.refused[student] = f"more than {MAX_BYTES // 2**20} MB"
-    total = sum(
-        info.file_size for student in chosen.keys() - result.refused for info in chosen[student].values()
-    )
-    if total > MAX_TOTAL:
-        raise CourseError(
-            f"the notebooks have {total} bytes, and {MAX_TOTAL} are allowed: nothing was written"
-        )
+    of = {student: theirs for student, theirs in of.items() if student not in result.refused}
+    times = _times(archive, of, extra, known_people)
+    chosen = _chosen(assignment, of, result, inner)
     for student, notebooks in chosen.items():
         if student not in result.refused:
-            place = course.submitted / student
-            _write(place, assignment, archive, notebooks, times[student], student, result)
-    who_handed_in = {student: of[student][0].found.origin for student in chosen}
+            _write(course.submitted / student, assignment, notebooks, times[student], student, result)
+    who_handed_in = {
+        student: dataclasses.replace(_origin(chosen[student], of[student]), members=members_of[student])
+        for student in chosen
+    }
     result.late = [student for student, origin in who_handed_in.items() if origin.late]
-    roster.save(course, assignment, known | who_handed_in)
+    origins.save(course, assignment, known | who_handed_in)
     return result
+
+
+def _origin(chosen: Mapping[str, File], files: Sequence[File]) -> Origin:
+    """Who handed in, with the place in the archive of what is taken."""
+    return next(iter(chosen.values()), last_attempt(files)[0]).people[0]
 
 
 # --- whose a file is --------------------------------------------------------------------------------------
 
 
-def _name(info: zipfile.ZipInfo) -> str:
-    """A member's name. Not every program says that it writes UTF-8 when it does."""
-    name = info.filename
-    if not info.flag_bits & 0x800:
-        with contextlib.suppress(UnicodeError):
-            name = name.encode("cp437").decode("utf-8")
-    return unicodedata.normalize("NFC", name)
-
-
 def _files(
-    assignment: str, members: list[zipfile.ZipInfo], scheme: Scheme | None, result: Collected
-) -> list[_File]:
+    assignment: str,
+    archive: zipfile.ZipFile,
+    members: list[zipfile.ZipInfo],
+    scheme: Scheme | None,
+    result: Collected,
+    known_people: Roster | None,
+) -> list[File]:
     """The files of students; the others are listed as left out.
 
     Raises:
         CourseError: if there is none.
     """
-    names = [_name(info) for info in members]
+    names = [name_of(info) for info in members]
+    guessed = scheme is None
     scheme = scheme or guess(names)
     depth = schemes.depth_of(scheme, names)
     paths = [name.split("/") for name in names]
@@ -166,22 +186,41 @@ def _files(
     files = []
     for name, path, info in zip(names, paths, members, strict=True):
         if scheme == "plain":
-            found = None if path[0] in nobody else schemes.read_plain(assignment, path)
+            found = None if schemes.unwrapped(path)[0] in nobody else schemes.read_plain(assignment, path)
         else:
             found = schemes.read(scheme, depth, path)
             found = found if found and schemes.can_be_a_student(found.origin) else None
         if found is None:
             result.left_out.append(name)
         else:
-            files.append(_File(found, info))
+            files.append(File(found, info, archive, (found.origin,)))
+    wanted = WANTED.format(assignment)
     if not files:
-        raise CourseError(f"no file in the archive is named as a hand-in is named by the scheme {scheme!r}")
+        inside = [name for name in names if name.lower().endswith(".zip")]
+        if inside and not any(name.lower().endswith(".ipynb") for name in names):
+            raise CourseError(
+                f"the archive holds another one, {inside[0]!r}: unpack it once, and collect that"
+            )
+        raise CourseError(
+            f"no file in the archive is named as a hand-in is named by the scheme {scheme!r}: {wanted}"
+        )
+    if scheme == "plain" and guessed and known_people is None and _is_one_folder(assignment, files):
+        raise CourseError(
+            f"all notebooks lie in one folder, {files[0].found.origin.name!r}: if that is a student, add "
+            f"--scheme plain; else {wanted}"
+        )
     return files
 
 
-def _plain_too(assignment: str, file: _File) -> bool:
+def _is_one_folder(assignment: str, files: Sequence[File]) -> bool:
+    """Whether all lie in one folder that is hardly a student's, as none has the assignment's name."""
+    names = {file.found.file for file in files}
+    return len({file.found.origin for file in files}) == 1 and f"{assignment}.ipynb" not in names
+
+
+def _plain_too(assignment: str, file: File) -> bool:
     """Whether a platform's name could also be the name of a file in a student's folder."""
-    by_plain = schemes.read_plain(assignment, _name(file.info).split("/"))
+    by_plain = schemes.read_plain(assignment, name_of(file.info).split("/"))
     is_platforms = file.found.origin.scheme != "plain"
     return is_platforms and by_plain is not None and by_plain.file != file.found.file
 
@@ -190,103 +229,207 @@ def _only_folders(assignment: str, paths: Iterable[list[str]]) -> set[str]:
     """Folders that are no student's: there are folders in them, and no notebook where a student's would be."""
     deeper, students = set(), set()
     for path in paths:
+        folder = schemes.unwrapped(path)[0]
         if schemes.read_plain(assignment, path) is None:
-            deeper.add(path[0])
+            deeper.add(folder)
         elif path[-1].lower().endswith(".ipynb"):
-            students.add(path[0])
+            students.add(folder)
     return deeper - students
 
 
-def _there(course: Course, assignment: str) -> dict[str, Origin]:
-    """Who handed in what is in submitted/, by id, as far as only the folders tell."""
-    folders = course.submitted.glob(f"*/{assignment}") if course.submitted.is_dir() else ()
-    return {folder.parent.name: Origin("plain", folder.parent.name) for folder in folders}
+def _told(
+    archive: zipfile.ZipFile,
+    members: list[zipfile.ZipInfo],
+    files: list[File],
+    extra: Extra,
+    result: Collected,
+) -> list[File]:
+    """The files with the people whom the platform names in a file of its own; others are listed as left out.
 
-
-def _identity(origin: Origin) -> str:
-    """One person on one platform, in words."""
-    return " ".join(
-        filter(None, (origin.name, origin.number and f"({origin.number})", f"by {origin.scheme}"))
-    )
-
-
-def _ids(found: Collection[Origin], known: Mapping[str, Origin]) -> dict[Origin, str]:
-    """The id of each student in an archive: for Canvas the user's number, for Sakai the login name, else the name.
-
-    Moodle's number belongs to one assignment, so it is no id; it is added to a name that several have, and to one
-    that is another's id, since students can choose the name that Moodle shows. So is Brightspace's.
+    Raises:
+        CourseError: if a file that is needed for it is missing or cannot be read.
     """
-    same = {_identity(origin): student for student, origin in known.items()}
-    several = Counter(name for name, _ in {(origin.name, origin.number) for origin in found})
-    ids: dict[Origin, str] = {}
-    taken = set(known)
-    for origin in sorted(found, key=lambda origin: (origin.name, origin.number)):
-        student = origin.number if origin.scheme in BY_NUMBER else origin.name
-        if _identity(origin) in same:
-            student = same[_identity(origin)]
-        elif origin.scheme not in (*BY_NUMBER, "plain"):
-            if several[origin.name] > 1:
-                student = f"{origin.name} ({origin.number})"
-            while student in taken:
-                student = f"{student} ({origin.number})"
-        ids[origin] = same[_identity(origin)] = student
-        taken.add(student)
-    return ids
+    scheme = files[0].found.origin.scheme
+    if scheme == "blackboard":
+        told = _of_blackboard(files)
+    elif scheme == "gradescope":
+        told = _of_gradescope(archive, members, files)
+        result.left_out = [name for name in result.left_out if not name.endswith(metadata.GRADESCOPES)]
+    elif scheme == "moodle" and extra.worksheet is not None:
+        told = _of_moodle(files, extra.worksheet)
+    else:
+        if extra.worksheet is not None:
+            raise CourseError(
+                f"the archive is not Moodle's (it is read as {scheme!r}), so no worksheet fits it"
+            )
+        return files
+    result.left_out += [name_of(old.info) for old, new in zip(files, told, strict=True) if new is None]
+    named = [file for file in told if file is not None]
+    if not named:
+        raise CourseError(
+            "the platform's own files name nobody who handed in: download the archive again, whole"
+        )
+    return named
+
+
+def _of_blackboard(files: list[File]) -> list[File | None]:
+    users: dict[tuple[str, datetime | None], str] = {}
+    for file in files:
+        if not file.found.file and file.info.file_size <= MAX_OWN:
+            with contextlib.suppress(*UNREADABLE):
+                text = file.archive.read(file.info).decode("utf-8", "replace")
+                before = file.found.origin.number
+                users[before, file.found.time] = metadata.blackboards_user(text, before)
+    return [
+        _with(file, Origin("blackboard", "", user)) if (user := users.get(_attempt(file))) else None
+        for file in files
+    ]
+
+
+def _attempt(file: File) -> tuple[str, datetime | None]:
+    return file.found.origin.number, file.found.time
+
+
+def _of_gradescope(
+    archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], files: list[File]
+) -> list[File | None]:
+    depth = min(len(name_of(file.info).split("/")) for file in files)
+    own = [
+        info
+        for info in members
+        if PurePosixPath(name_of(info)).name == metadata.GRADESCOPES and name_of(info).count("/") < depth - 1
+    ]
+    if len(own) != 1 or own[0].file_size > metadata.MAX_GRADESCOPES:
+        raise CourseError(f"Gradescope's archive needs its own {metadata.GRADESCOPES} beside the hand-ins")
+    try:
+        submissions = metadata.gradescope(archive.read(own[0]))
+    except UNREADABLE as error:
+        raise CourseError(f"cannot read {metadata.GRADESCOPES}: {error}") from None
+    told: list[File | None] = []
+    for file in files:
+        about = submissions.get(f"submission_{file.found.origin.number}")
+        usable = about and all(schemes.can_be_a_student(person) for person in about.people)
+        told.append(
+            _with(file, *about.people, time=about.time) if about and about.people and usable else None
+        )
+    return told
+
+
+def _of_moodle(files: list[File], worksheet: Path) -> list[File | None]:
+    rows = roster_import.moodles_worksheet(worksheet)
+    told: list[File | None] = []
+    for file in files:
+        row = rows.get(file.found.origin.number)
+        if row is None:
+            told.append(None)
+            continue
+        email, number = row.get("Email address", ""), row.get("ID number", "")
+        person = dataclasses.replace(file.found.origin, email=email, id_number=number)
+        time = metadata.parse_time(row.get("Last modified (submission)", ""))
+        told.append(_with(file, person, time=time or file.found.time))
+    return told
+
+
+def _with(file: File, *people: Origin, time: datetime | None = None) -> File:
+    """A file with the people who are said to have handed it in, and the time if it is told."""
+    place = file.found.origin.place
+    people = tuple(dataclasses.replace(person, place=place) for person in people)
+    found = dataclasses.replace(file.found, origin=people[0], time=time or file.found.time)
+    return dataclasses.replace(file, found=found, people=people)
+
+
+def _by_student(
+    files: Iterable[File], ids: Mapping[Origin, str], known_people: Roster | None
+) -> tuple[dict[str, list[File]], dict[str, tuple[str, ...]]]:
+    """The files by the student in whose folder they go, and the group that the hand-in counts for, if it is one.
+
+    A group's hand-in lies in the folder of its first member. Nobody's is taken if one of a group is unknown.
+    """
+    of: defaultdict[str, list[File]] = defaultdict(list)
+    groups: dict[str, tuple[str, ...]] = {}
+    for file in files:
+        if not all(person in ids for person in file.people):
+            continue
+        people = tuple(sorted(file.people, key=lambda person: ids[person]))
+        file, students = dataclasses.replace(file, people=people), [ids[person] for person in people]
+        if known_people is not None and len(students) == 1:
+            students = [s.id for s in known_people.group_of(known_people.by_id[students[0]])]
+        of[students[0]].append(file)
+        groups[students[0]] = tuple(students) if len(students) > 1 else ()
+    return dict(of), groups
 
 
 # --- what is taken ----------------------------------------------------------------------------------------
 
 
-def _last_attempt(files: Iterable[_File]) -> list[_File]:
-    """The files of a student's last attempt with a notebook; all if the platform does not tell attempts apart."""
-    files = list(files)
-    times = [
-        file.found.time for file in files if file.found.time and file.found.file.lower().endswith(".ipynb")
-    ]
-    return [file for file in files if file.found.time == max(times)] if times else files
+def _times(
+    archive: zipfile.ZipFile, of: Mapping[str, list[File]], extra: Extra, known_people: Roster | None
+) -> dict[str, datetime | None]:
+    """When each student handed in, as far as anything says so; a table that is given counts first.
+
+    Raises:
+        CourseError: if the table names somebody whom the roster does not know.
+    """
+    given = metadata.times_table(extra.times) if extra.times is not None else {}
+    if known_people is not None:
+        given = {known_people.named(student).id: time for student, time in given.items()}
+    return {student: given.get(student) or _time(archive, theirs) for student, theirs in of.items()}
 
 
-def _time(archive: zipfile.ZipFile, files: Iterable[_File]) -> datetime | None:
+def _time(archive: zipfile.ZipFile, files: Iterable[File]) -> datetime | None:
     """When a student handed in, if the platform says so."""
-    for file in _last_attempt(files):
+    for file in last_attempt(files):
         if file.found.time:
-            return file.found.time.astimezone()  # of this machine
-        is_sakais = file.found.origin.scheme == "sakai" and file.info.file_size <= MAX_TIMESTAMP
-        if is_sakais and _name(file.info).endswith(f")/{TIMESTAMP}"):
+            return file.found.time.astimezone()  # of this machine, if it has no zone
+        is_sakais = file.found.origin.scheme == "sakai" and file.info.file_size <= MAX_OWN
+        if is_sakais and name_of(file.info).endswith(f")/{TIMESTAMP}"):
             with contextlib.suppress(*UNREADABLE):
-                return schemes.sakai_time(archive.read(file.info).decode("ascii", "replace"))
+                return metadata.sakai_time(archive.read(file.info).decode("ascii", "replace"))
     return None
 
 
-def choose(assignment: str, files: Iterable[_File]) -> dict[str, zipfile.ZipInfo]:
-    """The notebooks of a student that are written, by the name that they get.
+def _chosen(
+    assignment: str, of: Mapping[str, list[File]], result: Collected, inner: contextlib.ExitStack
+) -> dict[str, dict[str, File]]:
+    """The notebooks of each student; those who have too much are refused.
 
-    That is the one with the assignment's name; Canvas adds -1, -2, … to a name that a student hands in again,
-    and the highest is the last. If there is none, it is all notebooks, and grading says what is wrong.
+    Raises:
+        CourseError: if all together are too much.
     """
-    notebooks = [file for file in files if file.found.file.lower().endswith(".ipynb")]
-    own = re.compile(rf"{re.escape(assignment)}(?:-(\d{{1,9}}))?\.ipynb")
-    numbered = []
-    for file in notebooks:
-        match = own.fullmatch(file.found.file)
-        if match and (match[1] is None or file.found.origin.scheme == "canvas"):
-            numbered.append((int(match[1] or 0), file.info))
-    if numbered:
-        return {f"{assignment}.ipynb": max(numbered, key=lambda pair: pair[0])[1]}
-    return {_safe(file.found.file): file.info for file in notebooks}
-
-
-def _safe(name: str) -> str:
-    """A file's name without what a file system or a shell could take for something else."""
-    stem = re.sub(r"[^\w ()+-]", "_", name[: -len(".ipynb")])
-    return f"{stem[:60]}.ipynb"
+    chosen = {}
+    zips = 0
+    for student in sorted(of):
+        files = last_attempt(of[student])
+        packed = [file for file in files if file.found.file.lower().endswith(".zip")]
+        if not notebooks_of(files) and packed:
+            zips += sum(file.info.file_size for file in packed)
+            try:
+                files = unpacked(packed, zips, inner)
+            except (CourseError, *UNREADABLE) as error:
+                result.refused[student] = f"its zip file cannot be taken: {error}"
+                continue
+        notebooks = choose(assignment, files)
+        if len(notebooks) > MAX_NOTEBOOKS:
+            result.refused[student] = f"{len(notebooks)} notebooks, and none is {assignment}.ipynb"
+        elif sum(file.info.file_size for file in notebooks.values()) > MAX_BYTES:
+            result.refused[student] = f"more than {MAX_BYTES // 2**20} MB"
+        elif len(notebooks) > 1:
+            result.several.append(student)
+        chosen[student] = notebooks
+    total = sum(
+        file.info.file_size for student in chosen.keys() - result.refused for file in chosen[student].values()
+    )
+    if total > MAX_TOTAL:
+        raise CourseError(
+            f"the notebooks have {total} bytes, and {MAX_TOTAL} are allowed: nothing was written"
+        )
+    return chosen
 
 
 def _write(
     home: Path,
     assignment: str,
-    archive: zipfile.ZipFile,
-    notebooks: Mapping[str, zipfile.ZipInfo],
+    notebooks: Mapping[str, File],
     time: datetime | None,
     student: str,
     result: Collected,
@@ -297,8 +440,8 @@ def _write(
         fresh = Path(temporary) / assignment
         fresh.mkdir()
         try:
-            for name, info in notebooks.items():
-                with archive.open(info) as source, (fresh / name).open("xb") as target:
+            for name, file in notebooks.items():
+                with file.archive.open(file.info) as source, (fresh / name).open("xb") as target:
                     shutil.copyfileobj(source, target)
         except UNREADABLE as error:
             result.refused[student] = f"damaged or not readable: {error}"
@@ -309,7 +452,9 @@ def _write(
             result.without_notebook.append(student)
         if not folder.exists() and not folder.is_symlink():
             result.new.append(student)
-        elif dict(_contents(folder)) == dict(_contents(fresh)):
+        elif dict(_contents(folder)) == dict(_contents(fresh)) and (
+            time is None or timestamps.timestamp(folder) == timestamps.timestamp(fresh)
+        ):
             result.unchanged.append(student)
             return
         else:

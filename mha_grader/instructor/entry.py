@@ -23,4 +23,6 @@ class Entry:
 
     def score(self, record: SubmissionRecord) -> float:
         """The score of the hand-in with what people changed and the penalty for being late."""
-        return sum(map(self.item_score, record.items)) - self.penalty
+        others = set(self.by_hand) - {item.item for item in record.items}  # cells that only a person marks
+        marked = sum(map(self.item_score, record.items)) + sum(self.by_hand[name] for name in sorted(others))
+        return max(0.0, marked - self.penalty)

@@ -1,42 +1,47 @@
-"""Grades for other programs: a CSV and a JSON file, and CSV files that Moodle and Canvas take."""
+"""Grades for other programs: a CSV and a JSON file, and CSV files that Moodle, Canvas and Brightspace take."""
 
 from __future__ import annotations
 
 import csv
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mha_grader.course.folders import Course
 from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord
-from mha_grader.instructor import roster
+from mha_grader.instructor import origins
 from mha_grader.instructor.entry import Entry
-from mha_grader.instructor.roster import Origin
+from mha_grader.instructor.origins import Origin, Scheme
+from mha_grader.instructor.results import Result
+from mha_grader.instructor.roster import FORMULA, Student
 from mha_grader.sandbox.text import clean
 from mha_lib import pitfalls
 
-# What spreadsheets take for the start of a formula: those of some languages take the wide signs as well.
-FORMULA = re.compile(r"^[\s\"]*[=+@\uff1d\uff0b\uff0d\uff20-]")
-SEPARATORS = re.compile(r"[;\t\r\n]")  # where some of them begin a new cell
+SEPARATORS = re.compile(r"[;\t\r\n]")  # where some spreadsheets begin a new cell
+NOTHING = "nothing handed in"
 
 
 def write(
-    course: Course, assignment: str, records: Mapping[str, SubmissionRecord], entries: Mapping[str, Entry]
+    course: Course, assignment: str, everyone: Sequence[Result], nothing: float | None = None
 ) -> tuple[Path, Path]:
     """Write grades/<assignment>.csv and grades/<assignment>.json.
 
     Args:
         course: the course.
         assignment: the assignment's name.
-        records: what grading found, by student; at least one.
-        entries: what the gradebook has beside it, by student.
+        everyone: the students' results; at least one has a record.
+        nothing: the score of those who have none; None leaves it empty.
 
     Returns:
         The paths of the two files.
     """
-    rows = [_row(student, record, entries.get(student, Entry())) for student, record in records.items()]
+    example = next(result.record for result in everyone if result.record)
+    rows = [
+        _row(result, result.record) if result.record else _empty_row(result, example, nothing)
+        for result in everyone
+    ]
     folder = course.root / "grades"
     folder.mkdir(exist_ok=True)
     table, data = folder / f"{assignment}.csv", folder / f"{assignment}.json"
@@ -47,15 +52,24 @@ def write(
 
 def _write_table(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=list(lines[0]))
+        columns = max(map(list, lines), key=len)  # strangers to the roster have no names
+        writer = csv.DictWriter(file, fieldnames=columns)
         writer.writeheader()
         writer.writerows({name: _cell(value) for name, value in line.items()} for line in lines)
 
 
-def _row(student: str, record: SubmissionRecord, entry: Entry) -> dict[str, Any]:
+def _who(result: Result) -> dict[str, Any]:
+    person = result.person or Student(result.student)
+    about = {name: getattr(person, name) for name in ("last_name", "first_name", "email", "group")}
+    return {"student": result.student} | {name: value for name, value in about.items() if result.person}
+
+
+def _row(result: Result, record: SubmissionRecord) -> dict[str, Any]:
+    entry = result.entry
     return {
-        "student": student,
+        **_who(result),
         "status": record.status,
+        "handed_in_by": result.handed_in_by,
         "score": record.score,  # of the tests alone
         "max_score": record.max_score,
         "items": {
@@ -72,6 +86,26 @@ def _row(student: str, record: SubmissionRecord, entry: Entry) -> dict[str, Any]
     }
 
 
+def _empty_row(result: Result, example: SubmissionRecord, nothing: float | None) -> dict[str, Any]:
+    """The row of a student without a hand-in, with the points of another's."""
+    items = {
+        item.item: {"score": nothing, "max_score": item.max_score, "status": "not-run"}
+        for item in example.items
+    }
+    return _row(result, example) | {
+        "status": NOTHING,
+        "score": nothing,
+        "items": items,
+        "by_hand": {},
+        "late_seconds": 0.0,
+        "late_penalty": 0.0,
+        "final_score": nothing,
+        "recognised": [],
+        "notes": [],
+        "flags": [],
+    }
+
+
 def recognised(record: SubmissionRecord) -> tuple[str, ...]:
     """The slugs of all recognised mistakes, each once, in the order of the items."""
     slugs = (part.pitfall for item in record.items for part in item.parts)
@@ -80,8 +114,10 @@ def recognised(record: SubmissionRecord) -> tuple[str, ...]:
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:
     """A row of the table: one column for each item, and one for the scores that a person set."""
+    before = [name for name in row if name not in ("items", "by_hand", "handed_in_by")]
+    before = before[: before.index("max_score") + 1]
     return {
-        **{name: row[name] for name in ("student", "status", "score", "max_score")},
+        **{name: row[name] for name in before},
         **{name: item["score"] for name, item in row["items"].items()},
         "by_hand": " ".join(f"{name}={score:g}" for name, score in row["by_hand"].items()),
         "late_seconds": f"{row['late_seconds']:.15g}",  # all digits: months have millions
@@ -101,39 +137,47 @@ def _cell(value: Any) -> Any:
     return f"'{value}" if FORMULA.match(value) else value
 
 
-# --- Moodle and Canvas ------------------------------------------------------------------------------------
+# --- Moodle, Canvas and Brightspace -----------------------------------------------------------------------
 
 
 def write_for_platforms(
-    course: Course, assignment: str, records: Mapping[str, SubmissionRecord], entries: Mapping[str, Entry]
+    course: Course, assignment: str, everyone: Sequence[Result], nothing: float | None = None
 ) -> list[Path]:
-    """Write grades/<assignment>-moodle.csv and grades/<assignment>-canvas.csv.
+    """Write grades/<assignment>-moodle.csv, -canvas.csv and -brightspace.csv.
 
-    A student whose hand-in was collected from one of the two is known there by the number in its archive, and
-    stands in no file for the other. All others stand in both, by their id. A file without students is not written.
+    A student whose hand-in was collected from a platform is known there by the number in its archive. One whom the
+    roster knows stands in all files, by what it says of the platform; others who were collected stand in no file
+    for another platform, and those who were not, in all files, by their id. Only platforms from which something was
+    collected get a file, or all if none did. A file without students is not written.
 
     Args:
         course: the course.
         assignment: the assignment's name.
-        records: what grading found, by student; at least one.
-        entries: what the gradebook has beside it, by student: the grades are those that people left, with the
-            penalty for being late.
+        everyone: the students' results: the grades are those that people left, with the penalty for being late.
+        nothing: the grade of those who have no hand-in; None leaves it empty.
     """
-    who = roster.origins(course, assignment)
-    moodle, canvas = [], []
-    for student, record in records.items():
-        origin = who.get(student, Origin("plain"))
-        entry = entries.get(student, Entry())
-        if origin.scheme != "canvas":
-            moodle.append(_moodle(student, origin, record, entry))
-        if origin.scheme != "moodle" and not origin.number.startswith("anon_"):
-            canvas.append(_canvas(student, origin, assignment, entry.score(record)))
-    if canvas:
-        points = next(iter(records.values())).max_score
-        canvas.insert(0, _canvas("    Points Possible", Origin("canvas"), assignment, points))
+    who = origins.origins(course, assignment)
+    points = next(result.record.max_score for result in everyone if result.record)
+    used = {origin.scheme for origin in who.values()} & set(PLATFORMS) or set(PLATFORMS)
     written = []
-    for name, lines in (("moodle", moodle), ("canvas", canvas)):
-        path = course.root / "grades" / f"{assignment}-{name}.csv"
+    for platform, line_of in PLATFORMS.items():
+        lines = []
+        for result in everyone:
+            origin = who.get(result.student, Origin("plain"))
+            score = result.entry.score(result.record) if result.record else nothing
+            of_another = origin.scheme not in ("plain", platform)
+            line = (
+                None
+                if of_another and not result.person
+                else line_of(result, origin, assignment, score, points)
+            )
+            if line is not None and platform in used:
+                lines.append(line)
+        if lines and platform == "canvas":
+            lines.insert(
+                0, dict.fromkeys(lines[0], "") | {"Student": "    Points Possible", assignment: points}
+            )
+        path = course.root / "grades" / f"{assignment}-{platform}.csv"
         path.unlink(missing_ok=True)
         if lines:
             _write_table(path, lines)
@@ -141,17 +185,26 @@ def write_for_platforms(
     return written
 
 
-def _moodle(student: str, origin: Origin, record: SubmissionRecord, entry: Entry) -> dict[str, Any]:
-    """A line of Moodle's grading worksheet, whose import asks for Identifier, Grade and Last modified (grade)."""
-    collected = origin.scheme == "moodle"
+def _moodle(
+    result: Result, origin: Origin, assignment: str, score: float | None, points: float
+) -> dict[str, Any] | None:
+    """A line of Moodle's grading worksheet, or of a table for the gradebook.
+
+    The worksheet's import asks for Identifier, Grade and Last modified (grade), and finds people by the Identifier
+    alone; that of the gradebook maps a column to the ID number or the e-mail address of a user
+    (mod/assign/feedback/offline/importgradeslib.php; https://docs.moodle.org/en/Grade_import).
+    """
+    collected, person = origin.scheme == "moodle", result.person
+    words = [_in_words(item, result.entry) for item in result.record.items] if result.record else [NOTHING]
     return {
         "Identifier": f"Participant {origin.number}" if collected else "",
-        "Full name": origin.name,
-        "ID number": "" if collected else student,
-        "Grade": entry.score(record),
-        "Maximum Grade": record.max_score,
+        "Full name": person.name if person else origin.name,
+        "ID number": (person.moodle or person.id) if person else "" if collected else result.student,
+        "Email address": person.email if person else "",
+        "Grade": score,
+        "Maximum Grade": points,
         "Last modified (grade)": "",
-        "Feedback comments": "; ".join(_in_words(item, entry) for item in record.items),
+        "Feedback comments": "; ".join(words),
     }
 
 
@@ -168,13 +221,54 @@ def title_of(part: PartRecord) -> str:
     return known.title if known and not part.title else part.title
 
 
-def _canvas(student: str, origin: Origin, assignment: str, score: float) -> dict[str, Any]:
-    """A line of Canvas' gradebook. Canvas looks for the ID, then for the SIS Login ID, then for the name."""
+def _canvas(
+    result: Result, origin: Origin, assignment: str, score: float | None, points: float
+) -> dict[str, Any] | None:
+    """A line of Canvas' gradebook.
+
+    Its import wants Student, ID and Section, and looks for the ID, then for the SIS User ID and the SIS Login ID
+    (canvas-lms, lib/gradebook_importer.rb; "How do I import grades in the Gradebook?" on
+    https://community.canvaslms.com).
+    """
+    if origin.scheme == "canvas" and origin.number.startswith("anon_") and not result.person:
+        return None
+    person, own = result.person, origin.scheme == "canvas"
+    number = (person.canvas if person else "") or origin.number * own
+    login = (person.login or person.id) if person else "" if own else result.student
     return {
-        "Student": origin.name or student,
-        "ID": origin.number,
+        "Student": person.name if person else (origin.name if own else "") or result.student,
+        "ID": number,
         "SIS User ID": "",
-        "SIS Login ID": student if origin.scheme == "plain" else "",
+        "SIS Login ID": "" if number and not person else login,
         "Section": "",
         assignment: score,
     }
+
+
+def _brightspace(
+    result: Result, origin: Origin, assignment: str, score: float | None, points: float
+) -> dict[str, Any] | None:
+    """A line for the import of Brightspace's grades.
+
+    It wants OrgDefinedId or Username or both, "Points Grade" behind the name of the grade item, and a last column
+    that ends the line (https://community.d2l.com/brightspace/kb/articles/3538-importing-grades). What its archives
+    tell of a student is neither, so that it takes a roster to write one who was collected from there.
+    """
+    person = result.person
+    if person is None and origin.scheme == "brightspace":
+        return None
+    return {
+        "OrgDefinedId": person.brightspace_org if person else "",
+        "Username": (person.login or ("" if person.brightspace_org else person.id))
+        if person
+        else result.student,
+        f"{assignment} Points Grade": score,
+        "End-of-Line Indicator": "#",
+    }
+
+
+PLATFORMS: dict[Scheme, Callable[[Result, Origin, str, float | None, float], dict[str, Any] | None]] = {
+    "moodle": _moodle,
+    "canvas": _canvas,
+    "brightspace": _brightspace,
+}

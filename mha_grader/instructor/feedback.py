@@ -29,8 +29,9 @@ from mha_grader.course.folders import Course
 from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord
 from mha_grader.grading.explain import reason, repeats, section_of
 from mha_grader.grading.judge import NOT_WRITTEN
-from mha_grader.instructor import gradebook, roster
+from mha_grader.instructor import gradebook, origins
 from mha_grader.instructor.entry import Entry
+from mha_grader.instructor.origins import Origin
 from mha_grader.sandbox.text import without_terminal_codes
 from mha_lib import pitfalls
 
@@ -271,28 +272,38 @@ def write(
 
 
 def write_zip(course: Course, assignment: str, pages: Mapping[str, Path]) -> Path:
-    """Put pages into one archive, feedback/<assignment>.zip, as <student>/<assignment>.html.
-
-    The folder of a student whose hand-in was collected from Moodle has the name that it has there, by which
-    Moodle's "Upload multiple feedback files in a zip" finds the student.
+    """Put pages into one archive, feedback/<assignment>.zip, by the names that a platform takes.
 
     Args:
         course: the course.
         assignment: the assignment's name.
         pages: the page of each student.
     """
-    who = roster.origins(course, assignment)
+    who = origins.origins(course, assignment)
     path = course.root / "feedback" / f"{assignment}.zip"
     part = path.with_suffix(".part")
     with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
         for student, page in pages.items():
-            origin = who.get(student)
-            folder = student
-            if origin is not None and origin.scheme == "moodle":
-                folder = f"{origin.name}_{origin.number}_assignsubmission_file_"
+            name = _name_in_zip(student, who.get(student, Origin("plain")), assignment)
             # With one time for all, the same pages make the same archive.
-            archive.writestr(
-                zipfile.ZipInfo(f"{folder}/{assignment}.html"), page.read_bytes(), zipfile.ZIP_DEFLATED
-            )
+            archive.writestr(zipfile.ZipInfo(name), page.read_bytes(), zipfile.ZIP_DEFLATED)
     os.replace(part, path)
     return path
+
+
+def _name_in_zip(student: str, origin: Origin, assignment: str) -> str:
+    """What a page is called in an archive: by the student's id, or as the platform finds the student again.
+
+    Moodle's "Upload multiple feedback files in a zip" asks for Name_Number_assignsubmission_file_ (mod/assign/
+    feedback/file/importziplib.php). Canvas finds the numbers of the user and of the file that was handed in between
+    underscores (canvas-lms, `infer_comment_context_from_filename`). Brightspace's "Add feedback files" wants the
+    folders of the download unchanged, and Sakai's "Upload all" its own with Feedback Attachment(s) in them.
+    """
+    page = f"{assignment}.html"
+    if origin.scheme == "moodle":
+        return f"{origin.name}_{origin.number}_assignsubmission_file_/{page}"
+    if origin.scheme == "sakai" and origin.place:
+        return f"{origin.place}Feedback Attachment(s)/{page}"
+    if origin.scheme in ("canvas", "brightspace") and origin.place:
+        return f"{origin.place}{page}"
+    return f"{student}/{page}"

@@ -11,6 +11,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from mha_grader.course.assignment import Assignment, CourseError
 from mha_grader.course.folders import Course
 from mha_grader.course.records import SubmissionRecord
 from mha_grader.course.store import write_whole
+from mha_grader.instructor import roster
 from mha_grader.instructor.entry import Entry
 from mha_grader.instructor.timestamps import timestamp
 
@@ -142,16 +144,18 @@ def enter(
     Raises:
         CourseError: if the gradebook does not know the assignment, or nbgrader failed for a student.
     """
-    from mha_grader.instructor import nbgrader_internals
+    from mha_grader.instructor import late, nbgrader_internals
 
+    config = _config(course)
+    late.penalties(course, config)  # complains before anything is entered
     coursedir = course_directory(
         course, assignment_id=assignment.name, submitted_directory=str(submitted.resolve())
     )
     check(coursedir.db_url, assignment)
-    due = _due_dates(coursedir.db_url, assignment.name)
+    with _opened(coursedir.db_url) as book:
+        there = {each.student_id for each in book.find_assignment(assignment.name).submissions}
     keys = {
-        student: _key(record, submitted / student / assignment.name, due.get(student, due[None]))
-        for student, record in records.items()
+        student: _key(record, submitted / student / assignment.name) for student, record in records.items()
     }
     log = course.grades(assignment.name) / ".entered"
     entered = json.loads(log.read_text()) if log.exists() else {}
@@ -161,28 +165,63 @@ def enter(
         for student, key in keys.items()
         if force
         or entered.get(student) != key
-        or student not in due
+        or student not in there
         or not (autograded / student / assignment.name).exists()
     ]
-    config = _config(course)
     for start in range(0, len(students), AT_ONCE):
         some = students[start : start + AT_ONCE]
         with _one_sentence(coursedir.db_url, "can no longer be reached"):
             nbgrader_internals.enter(coursedir, config, some)
         entered |= {student: keys[student] for student in some}
         write_whole(log, json.dumps(entered))
+    settle(course, assignment.name)
 
 
-def _due_dates(db_url: str, assignment: str) -> dict[str | None, Any]:
-    """When the hand-ins in the gradebook are due, by student; under None, when those not yet in it are."""
+def settle(course: Course, assignment: str) -> None:
+    """Enter extensions, penalties and names as they are by now, without grading anything again.
+
+    A due date, an extension, a penalty or a roster may have changed since the hand-ins were graded.
+
+    Raises:
+        CourseError: if a file of the course has a mistake, or the penalty plugin fails.
+    """
+    from nbgrader.api import MissingEntry
+
+    from mha_grader.instructor import late
+
+    db_url = course_directory(course).db_url
+    if not _exists(db_url):
+        return
+    step = late.penalties(course, _config(course))
+    people = roster.load(course)
+    with _opened(db_url) as book, contextlib.suppress(MissingEntry):
+        for submission in book.find_assignment(assignment).submissions if people else ():
+            student = people.by_id.get(submission.student_id) if people else None
+            if student is not None:
+                theirs = submission.student
+                theirs.first_name, theirs.last_name = student.first_name or None, student.last_name or None
+                theirs.email = student.email or None
+        late.settle(book, course, assignment, step)
+
+
+def due_date(course: Course, assignment: str) -> datetime | None:
+    """When an assignment is due, in UTC; None if the gradebook has no date for it."""
+    from nbgrader.api import MissingEntry
+
+    db_url = course_directory(course).db_url
+    if not _exists(db_url):
+        return None
     with _opened(db_url) as book:
-        found = book.find_assignment(assignment)
-        return {None: found.duedate} | {each.student_id: each.duedate for each in found.submissions}
+        try:
+            due = book.find_assignment(assignment).duedate
+        except MissingEntry:
+            return None
+    return due.replace(tzinfo=UTC) if due else None
 
 
-def _key(record: SubmissionRecord, handed_in: Path, due: Any) -> str:
-    """Stands for all that nbgrader computes a hand-in's scores and penalty from."""
-    parts = (dataclasses.replace(record, log=(), changes=()), timestamp(handed_in), due)
+def _key(record: SubmissionRecord, handed_in: Path) -> str:
+    """Stands for all that nbgrader computes a hand-in's scores from, and the time at which it came."""
+    parts = (dataclasses.replace(record, log=(), changes=()), timestamp(handed_in))
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 

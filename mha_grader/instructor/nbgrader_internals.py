@@ -31,11 +31,12 @@ from nbgrader.apps.api import NbGraderAPI
 from nbgrader.converters import Autograde, autograde
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
-from nbgrader.preprocessors import latesubmissions, saveautogrades
+from nbgrader.preprocessors import saveautogrades
 from sqlalchemy.exc import OperationalError, SAWarning
 
 from mha_grader.course.assignment import CourseError
 from mha_grader.course.folders import hand_ins
+from mha_grader.instructor import late
 from mha_grader.instructor.roster import is_student_id
 from mha_grader.instructor.timestamps import timestamp
 
@@ -155,7 +156,7 @@ def _kept_open() -> Iterator[None]:
             books[place] = KeptOpen(*place)
         return books[place]
 
-    users = (autograde, saveautogrades, latesubmissions)
+    users: tuple[Any, ...] = (autograde, saveautogrades, late)
     for module in users:
         module.Gradebook = opened
     try:

@@ -1,8 +1,8 @@
 """What an instructor wants to know of a whole class: one static page, for the screen and for paper.
 
 The page needs no network and no script. Everything in it that came from a student is escaped. It is made from
-the stored records alone: the scores in it are those of the tests, without what people changed and without
-penalties for being late.
+the stored records: the scores in it are those of the tests. Where what people changed or a penalty makes the final
+score another one, a table of its own says so.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from markupsafe import Markup
 
@@ -24,6 +25,7 @@ from mha_grader.course.assignment import Assignment
 from mha_grader.course.folders import Course, hand_ins
 from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord
 from mha_grader.instructor import feedback, gradebook, similar
+from mha_grader.instructor.entry import Entry
 from mha_lib import pitfalls
 
 BINS = 10
@@ -39,19 +41,27 @@ def pseudonym(secret: bytes, student: str) -> str:
     return f"P-{base64.b32encode(digest[:5]).decode()}"  # 40 bits: a clash among 1,000 is one in two million
 
 
-def write(course: Course, assignment: Assignment, records: Records, *, pseudonyms: bool = False) -> Path:
+def write(
+    course: Course,
+    assignment: Assignment,
+    records: Records,
+    entries: Mapping[str, Entry],
+    *,
+    pseudonyms: bool = False,
+) -> Path:
     """Write grades/<assignment>-report.html.
 
     Args:
         course: the course; folders in its submitted/ that have no record are named in the report.
         assignment: the assignment.
         records: what grading found, by student; at least one.
+        entries: what the gradebook has beside it, by student.
         pseudonyms: put pseudonyms for the students' ids, and leave out lines of their code.
     """
     waiting = [folder.parent.name for folder in hand_ins(course.submitted, assignment.name)]
     who = functools.partial(pseudonym, course.secret()) if pseudonyms else str
     without = [student for student in waiting if student not in records]
-    text = page(assignment, records, without, who, gradebook.book_url(course))
+    text = page(assignment, records, without, who, gradebook.book_url(course), entries)
     path = course.root / "grades" / f"{assignment.name}-report.html"
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8", newline="\n")
@@ -64,6 +74,7 @@ def page(
     without_record: Sequence[str] = (),
     who: Callable[[str], str] = str,
     book: str = "",
+    entries: Mapping[str, Entry] = MappingProxyType({}),
 ) -> str:
     """The report as HTML.
 
@@ -73,6 +84,7 @@ def page(
         without_record: students who have handed in and have no record.
         who: what stands for a student's id; with anything but `str`, no line of a student's code is shown.
         book: address of the folder with the book's pages; "" for no links.
+        entries: what the gradebook has beside the records, by student.
     """
     usable = {student: record for student, record in records.items() if record.usable}
     style = feedback.render("feedback.css") + feedback.render("report.css")
@@ -101,6 +113,11 @@ def page(
         people=sorted((who(student), reasons) for student, reasons in people.items()),
         alike=alike,
         book=book,
+        final=sorted(
+            (who(student), record.score, entry.by_hand, entry.penalty, entry.score(record))
+            for student, record in records.items()
+            if (entry := entries.get(student)) and (entry.by_hand or entry.penalty)
+        ),
     )
 
 

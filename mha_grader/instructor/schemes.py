@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from mha_grader.course.assignment import CourseError
-from mha_grader.instructor.roster import Origin, Scheme, is_student_id
+from mha_grader.instructor.origins import Origin, Scheme
+from mha_grader.instructor.roster import is_student_id
 
 NEARLY_ALL = 0.9
 LONGEST = 100  # bytes of a student's id
@@ -21,7 +22,9 @@ LONGEST = 100  # bytes of a student's id
 # Moodle: Full Name_1234567_assignsubmission_file_/…, with the number that Moodle gives a participant of the
 # assignment. Canvas: lastnamefirstname_LATE_12345_678901_…, with the numbers of the user and of the file, or
 # without a name LATE_anon_aB3xY_678901_…. Brightspace: 12345-678 - Full Name - Nov 1, 2026 1133 PM/…, with the
-# numbers of the user and of the assignment's folder. Sakai: Last, First(user)/Submission attachment(s)/….
+# numbers of the user and of the assignment's folder. Blackboard: Assignment_login_attempt_2026-11-01-23-33-00_…,
+# and the same with .txt for a file of its own. Gradescope: submission_12345/…, whose students its
+# submission_metadata.yml names. Sakai: Last, First(user)/Submission attachment(s)/….
 PLATFORM: dict[Scheme, re.Pattern[str]] = {
     "moodle": re.compile(
         r"(?P<name>[^_]+)_(?P<number>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)", re.DOTALL | re.ASCII
@@ -36,13 +39,19 @@ PLATFORM: dict[Scheme, re.Pattern[str]] = {
         r"(?P<time>[A-Z][a-z]{2} \d{1,2}, \d{4} \d{3,4} [AP]M)(?: - (?P<file>.+))?",
         re.DOTALL | re.ASCII,
     ),
+    "blackboard": re.compile(
+        r"(?P<number>.+?)_attempt_(?P<time>\d{4}(?:-\d\d){5})(?:_(?P<file>.+)|\.txt)", re.DOTALL | re.ASCII
+    ),
+    "gradescope": re.compile(r"submission_(?P<number>\d+)", re.ASCII),
     "sakai": re.compile(r"(?P<name>.+)\((?P<number>[^()]+)\)", re.DOTALL),
 }
+TIMES = {"brightspace": "%b %d, %Y %I%M %p", "blackboard": "%Y-%m-%d-%H-%M-%S"}
 BRIGHTSPACES_FOLDER = re.compile(
     r"(?P<number>\d+)-\d+ - (?P<name>.+) - (?P<time>[A-Z][a-z]{2} \d{1,2}, \d{4} \d{3,4} [AP]M)",
     re.DOTALL | re.ASCII,
 )
 ATTACHED = "Submission attachment(s)"  # Sakai's folder of what the student handed in
+SUBMITTED = "submitted"  # nbgrader's folder of all hand-ins
 OUTSIDE = ("__MACOSX",)  # what a Mac adds when it packs
 
 
@@ -107,7 +116,7 @@ def read(scheme: Scheme, depth: int, path: Sequence[str]) -> Found | None:
         if not inside:
             return None
         file = inside[1] if len(inside) == 2 and inside[0] == ATTACHED else ""
-    elif scheme == "canvas":
+    elif scheme in ("canvas", "blackboard"):
         if not is_file:
             return None
     elif is_file != bool(file):
@@ -116,10 +125,14 @@ def read(scheme: Scheme, depth: int, path: Sequence[str]) -> Found | None:
         file = path[-1]
     late = bool(found.get("late") or found.get("late_anonymous"))
     try:
-        time = datetime.strptime(found["time"], "%b %d, %Y %I%M %p") if found.get("time") else None
+        time = datetime.strptime(found["time"], TIMES[scheme]) if found.get("time") else None
     except ValueError:
         time = None
-    origin = Origin(scheme, found["name"].strip(), found["number"] or found.get("anonymous", ""), late)
+    number = found["number"] or found.get("anonymous", "")
+    words = path[depth].removesuffix(file) if is_file and file else "" if is_file else f"{path[depth]}/"
+    if scheme == "sakai":  # its importer wants the folder around it as well
+        words = "/".join((*path[:depth], words))
+    origin = Origin(scheme, found.get("name", "").strip(), number, late, place=words)
     return Found(origin, file, time)
 
 
@@ -129,19 +142,21 @@ def can_be_a_student(origin: Origin) -> bool:
     return bool(known) and all(is_student_id(text) and len(text.encode()) <= LONGEST for text in known)
 
 
+def unwrapped(path: Sequence[str]) -> Sequence[str]:
+    """A path of a plain archive without the folder submitted around it."""
+    return path[1:] if path[0] == SUBMITTED and len(path) > 2 else path
+
+
 def read_plain(assignment: str, path: Sequence[str]) -> Found | None:
-    """Whose a file is in an archive of folders `student/` or `student/assignment/`; None if it is in neither."""
+    """Whose a file is in an archive of folders `student/` or `student/assignment/`; None if it is in neither.
+
+    The folders may all lie in one that is called submitted, as when that folder was packed as it is.
+    """
+    path = unwrapped(path)
     odd = any(piece in ("", ".", "..") or "\\" in piece or "\0" in piece for piece in path)
     if odd or path[0] in OUTSIDE or len(path) < 2 or path[1:-1] not in ([], [assignment]):
         return None
     found = Found(Origin("plain", path[0]), path[-1])
-    return found if can_be_a_student(found.origin) else None
-
-
-def sakai_time(text: str) -> datetime | None:
-    """The time in Sakai's timestamp.txt, which is written as 20261101233000000, in UTC."""
-    digits = text.strip()[:14]
-    try:
-        return datetime.strptime(digits, "%Y%m%d%H%M%S").replace(tzinfo=UTC) if digits.isdecimal() else None
-    except ValueError:
+    if path[0] in (assignment, SUBMITTED):  # a folder of the archive
         return None
+    return found if can_be_a_student(found.origin) else None

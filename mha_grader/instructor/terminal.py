@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,9 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from mha_grader.course.folders import Course
 from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord
-from mha_grader.instructor import export, feedback
+from mha_grader.instructor import export, feedback, roster
 from mha_grader.instructor.collect import Collected
 from mha_grader.instructor.entry import Entry
 from mha_grader.sandbox.text import clean
@@ -35,7 +36,8 @@ def print_collected(found: Collected) -> None:
     print(f"{len(found.new)} new, {len(found.replaced)} replaced, {len(found.unchanged)} as before")
     for what, names in (
         ("without a notebook", found.without_notebook),
-        ("late, says Canvas", found.late),
+        ("several notebooks, and none has the assignment's name", found.several),
+        ("late, says Canvas, and not by how much (--times can tell)", found.late),
         ("left out, since they are nobody's", found.left_out),
     ):
         if names:
@@ -57,21 +59,32 @@ class _Rate(ProgressColumn):
         return Text(f"{60 * task.speed:.0f} a minute" if task.speed else "")
 
 
-def print_scores(records: dict[str, SubmissionRecord]) -> None:
-    """A table with a line for each student."""
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
+def print_scores(
+    records: Mapping[str, SubmissionRecord], entries: Mapping[str, Entry], course: Course
+) -> None:
+    """A table with a line for each student: the final score first, and a * at what a person changed."""
+    people, table = roster.load(course), Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
     first = next(iter(records.values()))
+    is_late = any(entry.penalty for student, entry in entries.items() if student in records)
     table.add_column("student")
-    for name, points in [("score", first.max_score), *((item.item, item.max_score) for item in first.items)]:
+    if people:
+        table.add_column("name")
+    late = [("late", 0.0)] if is_late else []
+    points = [("score", first.max_score), *late, *((item.item, item.max_score) for item in first.items)]
+    for name, most in points:
         # A name in lines of its own words, so that the table fits on a narrow screen.
-        table.add_column("\n".join([*name.split("_"), f"of {points:g}"]), justify="right", no_wrap=True)
+        head = "\n".join([*name.split("_"), *([f"of {most:g}"] if most else [])])
+        table.add_column(head, justify="right", no_wrap=True)
     table.add_column("remarks", overflow="fold")
     for student, record in records.items():
-        remarks = ([] if record.status == "graded" else [record.status]) + list(export.recognised(record))
-        remarks += ["look at its files"] if record.flags else []
-        remarks += [f"look at {item.item}" for item in record.items if item.flags]
-        scores = [record.score, *(item.score for item in record.items)]
-        table.add_row(Text(clean(student)), *(f"{score:g}" for score in scores), ", ".join(remarks))
+        entry = entries.get(student, Entry())
+        scores = [f"{entry.score(record):g}", *([f"{-entry.penalty:g}"] if is_late else [])]
+        scores += [
+            f"{entry.item_score(item):g}{'*' if item.item in entry.by_hand else ''}" for item in record.items
+        ]
+        person = people.by_id.get(student) if people else None
+        names = [Text(clean(person.name) if person else "")] if people else []
+        table.add_row(Text(clean(student)), *names, *scores, ", ".join(_remarks(record, entry)))
     console = Console()
     if not console.is_terminal:  # in a file or a pipe, a line may be as long as it is
         console.width = max(console.width, 250)
@@ -81,10 +94,32 @@ def print_scores(records: dict[str, SubmissionRecord]) -> None:
         print(f"{', '.join(weak)}: tested {IN_PROCESS} (see the page Writing an assignment)")
 
 
+def _remarks(record: SubmissionRecord, entry: Entry) -> list[str]:
+    found = ([] if record.status == "graded" else [record.status]) + list(export.recognised(record))
+    by_item = {item.item: item for item in record.items}
+    for name, score in entry.by_hand.items():
+        tests = f"{by_item[name].score:g} by the tests" if name in by_item else f"{score:g} by a person"
+        found.append(f"* {name} {tests}")
+    if entry.penalty:
+        found.append(f"{entry.late_seconds / 86400:.1f} days late")
+    found += ["look at its files"] if record.flags else []
+    return found + [f"look at {item.item}" for item in record.items if item.flags]
+
+
+def print_missing(students: Sequence[str]) -> None:
+    """Who is in the roster and has handed in nothing."""
+    if students:
+        print(f"nothing handed in: {', '.join(map(clean, students))}")
+
+
 def print_log(student: str, record: SubmissionRecord, entry: Entry | None) -> None:
     """All that is known about one hand-in."""
     print(f"{clean(student)}: {record.assignment} {record.version}, {record.status}")
-    print(f"{record.score:g} of {record.max_score:g} points; sha256 {record.submission or 'none'}")
+    print(
+        f"{record.score:g} of {record.max_score:g} points by the tests; sha256 {record.submission or 'none'}"
+    )
+    if entry is not None:
+        print(f"{entry.score(record):g} in the end: penalty {entry.penalty:g}, {entry.late_seconds:g} s late")
     for note in record.notes:
         print(f"note: {clean(note)}")
     for flag in record.flags:

@@ -9,6 +9,7 @@
 `head_scores`      where heads look, as numbers, and weights between words in place of tokens
 `link_answers`     how often heads, and simple rules, are right about labelled links
 `link_verdicts`    whether the best head beats the rules, and by how much
+`link_tables`      the verdicts on all relations, and a table of them
 `related_words`    whether heads look at words of related meaning
 `paraphrases`      sentences, what they mean in other words, and sentences that share only words
 `prune_curve`      which heads of the model can go, and what that costs (needs torch)

@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "learn": {"grading", "course", "testing", "sandbox"},
     "instructor": {"grading", "course", "sandbox"},
     "quality": {"grading", "course", "testing", "sandbox"},
-    "commands": {"learn", "instructor", "grading", "course", "sandbox"},
+    "commands": {"learn", "instructor", "grading", "course", "testing", "sandbox"},
     "cli": {"commands", "instructor", "grading", "course", "sandbox"},
     "__main__": {"cli", "commands", "course"},
 }

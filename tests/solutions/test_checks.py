@@ -16,16 +16,28 @@ checks = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(checks)
 
 
+def noted():
+    """What has been found right since this was called last."""
+    found = [*checks._passed]
+    checks._passed.clear()
+    return found
+
+
+@pytest.fixture(autouse=True)
+def nothing_noted():
+    noted()
+
+
 def complaint(check, *arguments, **options):
     with pytest.raises(AssertionError) as caught:
         check("the result", *arguments, **options)
     return str(caught.value)
 
 
-def test_a_right_array_is_ok(capsys):
+def test_a_right_array_is_ok():
     checks.check_close("the weights", np.array([[0.25, 0.75]], dtype=np.float32), [[0.25, 0.75]])
     checks.check_equal("the mask", np.array([[True, False]]), [[True, False]])
-    assert capsys.readouterr().out == "ok   the weights\nok   the mask\n"
+    assert noted() == ["the weights", "the mask"]
 
 
 def test_a_wrong_array_is_shown_beside_the_right_one_with_the_first_difference():
@@ -83,22 +95,22 @@ def test_a_known_mistake_is_named_and_another_is_not():
     assert "you added" not in text
 
 
-def test_a_function_that_changes_its_argument_is_told_which(capsys):
+def test_a_function_that_changes_its_argument_is_told_which():
     def in_place(a, b):
         b -= 1.0
 
     text = complaint(checks.check_unchanged, in_place, np.zeros(2), np.zeros(3))
     assert "argument 2 was changed in place" in text
     checks.check_unchanged("the function", lambda a: a - 1.0, np.zeros(2))
-    assert capsys.readouterr().out == "ok   the function\n"
+    assert noted() == ["the function"]
 
 
-def test_where_a_tensor_is_expected_a_tensor_must_come(capsys):
+def test_where_a_tensor_is_expected_a_tensor_must_come():
     right = torch.tensor([0.25, 0.75])
     checks.check_close("the weights", right.clone().requires_grad_(), right)
     checks.check_close("in half", right.bfloat16(), right.bfloat16())
     checks.check_equal("the mask", right > 0.5, torch.tensor([False, True]))
-    assert capsys.readouterr().out == "ok   the weights\nok   in half\nok   the mask\n"
+    assert noted() == ["the weights", "in half", "the mask"]
     assert "expected a tensor of shape (2,), got an array of shape (2,)" in complaint(
         checks.check_close, right.numpy(), right
     )
@@ -133,10 +145,10 @@ KINDS = {"width": "number", "effect": "abc"}
 
 
 def test_answers_are_listed_whether_given_or_not(capsys):
-    checks.check_answers({"width": None, "effect": "b"}, KINDS)
+    checks.check_kinds({"width": None, "effect": "b"}, KINDS)
     assert capsys.readouterr().out == "todo width: no answer yet\nhave effect: 'b', a choice\n"
     for number in (0.5, np.float32(0.5), np.array(0.5), torch.tensor(0.5)):
-        checks.check_answers({"width": number}, KINDS)
+        checks.check_kinds({"width": number}, KINDS)
         assert capsys.readouterr().out == "have width: 0.5, a number\ntodo effect: no answer yet\n"
 
 
@@ -156,7 +168,7 @@ def test_answers_are_listed_whether_given_or_not(capsys):
 )
 def test_answers_of_another_kind_are_named(answers, words):
     with pytest.raises(AssertionError) as caught:
-        checks.check_answers(answers, KINDS)
+        checks.check_kinds(answers, KINDS)
     assert words in str(caught.value)
 
 
@@ -167,7 +179,7 @@ def refuse(*numbers):
 def test_a_right_number_and_a_right_error_are_ok(capsys):
     checks.check_number("the width", np.int64(64), 64)
     checks.check_raises("7 among 2", refuse, 7, 2, error=ValueError, mentions=(7, 2))
-    assert capsys.readouterr().out == "ok   the width\nok   7 among 2\n"
+    assert noted() == ["the width", "7 among 2"]
 
 
 @pytest.mark.parametrize(
@@ -218,7 +230,7 @@ def test_a_failing_check_shows_its_sentences_and_nothing_else(shell):
     assert "Traceback" not in out
     assert "CheckFailed" not in out
     assert shell("checks.check_number('the width', 8, 64)") == "the width: expected 64, got 8\n"
-    assert shell("checks.check_answers({'width': 'x'}, {'width': 'number'})").startswith("not every answer")
+    assert shell("checks.check_kinds({'width': 'x'}, {'width': 'number'})").startswith("not every answer")
 
 
 @pytest.mark.parametrize(
@@ -234,3 +246,39 @@ def test_an_error_of_ones_own_code_shows_its_frames_and_none_of_the_checks(shell
     assert "return x.no_such_thing" in out
     assert "AttributeError" in out
     assert "checks.py" not in out
+
+
+@checks.one_line
+def check_double(double, three=3):
+    checks.check_number("twice two", double(2), 4, mistakes={"that is the square": 4.5})
+    checks.check_close("twice an array", double(np.ones(2)), [2.0, 2.0], mistakes={"you added 2": [3.0, 3.0]})
+
+
+def test_a_check_that_passes_is_one_line_and_more_if_asked(capsys):
+    check_double(lambda x: 2 * x)
+    assert capsys.readouterr().out == "ok   double (2 checks)\n"
+    check_double(lambda x: 2 * x, details=True)
+    assert capsys.readouterr().out == "ok   twice two\nok   twice an array\n"
+
+
+def test_a_check_that_fails_is_one_sentence_and_a_way_to_more(capsys):
+    text = complaint(lambda what, *arguments, **options: check_double(*arguments, **options), lambda x: x + 2)
+    assert text.splitlines() == [
+        "twice an array: not as expected; maybe: you added 2",
+        "  To see more, run check_double(double, three, details=True)",
+    ]
+    assert capsys.readouterr().out == ""
+    text = complaint(
+        lambda what, *arguments, **options: check_double(*arguments, **options), lambda x: x + 2, details=True
+    )
+    assert text.splitlines()[0] == "ok   twice two"
+    assert "expected, shape (2,), dtype float64:" in text
+
+
+def test_what_a_student_prints_is_seen(capsys):
+    def double(x):
+        print("seen")
+        return 2 * x
+
+    check_double(double)
+    assert capsys.readouterr().out == "seen\nseen\nok   double (2 checks)\n"

@@ -28,7 +28,7 @@ def gather(course, tmp_path):
     """Collect from an archive of these files."""
 
     def gather(files, scheme=None):
-        return collect.collect(course, NAME, archive(files, tmp_path / "all.zip"), scheme)
+        return collect.collect(course, NAME, archive(files, tmp_path / "all.zip"), collect.Extra(scheme))
 
     return gather
 

@@ -16,8 +16,8 @@ from mha_grader import cli
 from mha_grader.course import store
 from mha_grader.course.assignment import CourseError
 from mha_grader.grading import schedule
-from mha_grader.instructor import collect, roster, timestamps
-from mha_grader.instructor.roster import Origin
+from mha_grader.instructor import collect, origins, timestamps
+from mha_grader.instructor.origins import Origin
 from tests.mha_grader.small_course import NAME, hand_in, make
 
 from .conftest import archive, folders, submitted
@@ -47,7 +47,7 @@ def test_moodle_in_folders_of_old_and_new_versions_with_names_of_all_kinds(cours
     }
     assert (len(found.new), found.without_notebook, found.left_out) == (5, ["Eve Doe"], [])
     assert "Eve Doe" in folders(course)
-    assert roster.origins(course, NAME)["Ann Lee"] == Origin("moodle", "Ann Lee", "1234567")
+    assert origins.origins(course, NAME)["Ann Lee"] == Origin("moodle", "Ann Lee", "1234567")
 
 
 def test_moodle_flat_and_unpacked_and_packed_again_on_a_mac(course, gather):
@@ -115,7 +115,7 @@ def test_canvas_with_late_hand_ins_resubmissions_and_anonymous_students(course, 
         f"anon_aB3xY/{NAME}/{NOTEBOOK}": "nameless",
     }
     assert (found.late, found.without_notebook) == (["12346", "anon_aB3xY"], ["12349"])
-    assert roster.origins(course, NAME)["12346"] == Origin("canvas", "müllerzoë", "12346", late=True)
+    assert origins.origins(course, NAME)["12346"] == Origin("canvas", "müllerzoë", "12346", late=True)
 
 
 # --- plain, and the choice of a scheme --------------------------------------------------------------------

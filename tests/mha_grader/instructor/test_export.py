@@ -8,9 +8,9 @@ import pytest
 
 from mha_grader.course.folders import Course
 from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord
-from mha_grader.instructor import export, roster
+from mha_grader.instructor import export, origins
 from mha_grader.instructor.entry import Entry
-from mha_grader.instructor.roster import Origin
+from mha_grader.instructor.origins import Origin
 
 
 def part(points, status="pass", pitfall=None):
@@ -116,7 +116,7 @@ def test_how_late_a_hand_in_is_has_all_its_digits(tmp_path):
 
 
 def for_platforms(folder, monkeypatch, who):
-    monkeypatch.setattr(roster, "origins", lambda course, assignment: who)
+    monkeypatch.setattr(origins, "origins", lambda course, assignment: who)
     (folder / "grades").mkdir()
     found = {}
     for path in export.write_for_platforms(Course(folder), "single_head", RECORDS, ENTRIES):

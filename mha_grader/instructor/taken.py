@@ -1,0 +1,131 @@
+"""Which of the files that a student handed in are taken: of one attempt, one notebook, also out of a zip file."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import re
+import shutil
+import tempfile
+import unicodedata
+import zipfile
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from mha_grader.course.assignment import CourseError
+from mha_grader.grading.rebuild import MAX_BYTES
+from mha_grader.instructor import schemes
+from mha_grader.instructor.origins import Origin
+from mha_grader.instructor.schemes import Found
+
+MAX_MEMBERS = 200_000  # files in an archive
+MAX_ZIPS = 2**30  # bytes of all zip files that students handed in
+# RuntimeError: encrypted; NotImplementedError: compressed in a way that Python does not know.
+UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of an archive that somebody handed in."""
+
+    found: Found
+    info: zipfile.ZipInfo
+    archive: zipfile.ZipFile
+    people: tuple[Origin, ...]  # all who handed it in
+
+
+def name_of(info: zipfile.ZipInfo) -> str:
+    """A member's name. Not every program says that it writes UTF-8 when it does."""
+    name = info.filename
+    if not info.flag_bits & 0x800:
+        with contextlib.suppress(UnicodeError):
+            name = name.encode("cp437").decode("utf-8")
+    return unicodedata.normalize("NFC", name)
+
+
+def last_attempt(files: Iterable[File]) -> list[File]:
+    """The files of a student's last attempt with a notebook; all if the platform does not tell attempts apart."""
+    files = list(files)
+    handed_in = notebooks_of(files) or [file for file in files if file.found.file.lower().endswith(".zip")]
+    times = [file.found.time for file in handed_in if file.found.time]
+    return [file for file in files if file.found.time == max(times)] if times else files
+
+
+def of_one_member(files: list[File]) -> list[File]:
+    """Of what several members of a group handed in: the last, if it is not the same; all if no times are told."""
+    of: defaultdict[tuple[Origin, ...], list[File]] = defaultdict(list)
+    for file in files:
+        of[file.people].append(file)
+    notebooks = {people: notebooks_of(theirs) for people, theirs in of.items()}
+    who = [people for people, theirs in notebooks.items() if theirs]
+    if not who:
+        return next(iter(of.values()))
+    contents = {
+        frozenset((file.info.CRC, file.info.file_size) for file in notebooks[people]) for people in who
+    }
+    if len(contents) == 1:
+        return of[who[0]]
+    times = {people: file.found.time for people in who for file in last_attempt(notebooks[people])}
+    told = {people: time for people, time in times.items() if time is not None}
+    return of[max(told, key=lambda people: told[people])] if len(told) == len(who) else files
+
+
+def notebooks_of(files: Iterable[File]) -> list[File]:
+    """The notebooks among the files."""
+    return [file for file in files if file.found.file.lower().endswith(".ipynb")]
+
+
+def unpacked(packed: Sequence[File], so_far: int, inner: contextlib.ExitStack) -> list[File]:
+    """The notebooks in the zip file that a student handed in. A zip file in that one is not opened.
+
+    Raises:
+        CourseError: if there are several zip files, or it is too large.
+    """
+    if len(packed) > 1:
+        raise CourseError("there are several, and no notebook")
+    (file,) = packed
+    if file.info.file_size > MAX_BYTES or so_far > MAX_ZIPS:
+        raise CourseError(f"more than {min(MAX_BYTES, MAX_ZIPS) // 2**20} MB")
+    copy = inner.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+    with file.archive.open(file.info) as source:
+        shutil.copyfileobj(source, copy)
+    opened = inner.enter_context(zipfile.ZipFile(copy))
+    members = [info for info in opened.infolist() if not info.is_dir()]
+    if len(members) > MAX_MEMBERS:
+        raise CourseError(f"it holds {len(members)} files")
+    return [
+        dataclasses.replace(
+            file, found=dataclasses.replace(file.found, file=path[-1]), info=info, archive=opened
+        )
+        for info in members
+        if (path := name_of(info).split("/"))[0] not in schemes.OUTSIDE and not path[-1].startswith("._")
+    ]
+
+
+def choose(assignment: str, files: Iterable[File]) -> dict[str, File]:
+    """The notebooks of a student that are written, by the name that they get.
+
+    That is the one with the assignment's name; Canvas adds -1, -2, … to a name that a student hands in again,
+    and the highest is the last. If there is none, it is the only copy by Jupyter's or a browser's name
+    (`-Copy1`, ` (1)`); else all notebooks, and grading says what is wrong.
+    """
+    notebooks = notebooks_of(files)
+    own = re.compile(rf"{re.escape(assignment)}(?:-(\d{{1,9}}))?\.ipynb")
+    copy = re.compile(rf"{re.escape(assignment)}(?:-Copy\d{{1,9}}| ?\(\d{{1,9}}\))+\.ipynb")
+    numbered = []
+    for file in notebooks:
+        match = own.fullmatch(file.found.file)
+        if match and (match[1] is None or file.found.origin.scheme == "canvas"):
+            numbered.append((int(match[1] or 0), file))
+    if numbered:
+        return {f"{assignment}.ipynb": max(numbered, key=lambda pair: pair[0])[1]}
+    copies = [file for file in notebooks if copy.fullmatch(file.found.file)]
+    return {_safe(file.found.file): file for file in (copies if len(copies) == 1 else notebooks)}
+
+
+def _safe(name: str) -> str:
+    """A file's name without what a file system or a shell could take for something else."""
+    stem = re.sub(r"[^\w ()+-]", "_", name[: -len(".ipynb")])
+    return f"{stem[:60]}.ipynb"

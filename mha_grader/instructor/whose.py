@@ -1,0 +1,77 @@
+"""Whose the files of an archive are: by the roster if there is one, else by what the platform calls people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+
+from mha_grader.course.folders import Course
+from mha_grader.instructor.origins import Origin
+from mha_grader.instructor.roster import Roster
+
+BY_NUMBER = ("canvas", "sakai", "blackboard", "gradescope")  # whose numbers (or logins) are a user's for good
+
+
+def there(course: Course, assignment: str) -> dict[str, Origin]:
+    """Who handed in what is in submitted/, by id, as far as only the folders tell."""
+    folders = course.submitted.glob(f"*/{assignment}") if course.submitted.is_dir() else ()
+    return {folder.parent.name: Origin("plain", folder.parent.name) for folder in folders}
+
+
+def identity(origin: Origin) -> str:
+    """One person on one platform, in words."""
+    return " ".join(
+        filter(None, (origin.name, origin.number and f"({origin.number})", f"by {origin.scheme}"))
+    )
+
+
+def by_roster(found: Collection[Origin], roster: Roster) -> tuple[dict[Origin, str], dict[str, str]]:
+    """The ids of those whom the roster knows, and why the others are not known, by what they are called."""
+    ids: dict[Origin, str] = {}
+    unknown: dict[str, str] = {}
+    for origin in sorted(found, key=identity):
+        student = roster.find(origin)
+        if isinstance(student, str):
+            unknown[identity(origin)] = student
+        else:
+            ids[origin] = student.id
+    return ids, unknown
+
+
+def by_platform(found: Collection[Origin], known: Mapping[str, Origin]) -> dict[Origin, str]:
+    """The id of each student in an archive: the number of the user if the platform has one, else the name.
+
+    Moodle's number belongs to one assignment, so it is no id; it is added to a name that several have, and to one
+    that is another's id, since students can choose the name that Moodle shows. So is Brightspace's.
+    """
+    same = {identity(origin): student for student, origin in known.items()}
+    several = Counter(name for name, _ in {(origin.name, origin.number) for origin in found})
+    ids: dict[Origin, str] = {}
+    taken = set(known)
+    for origin in sorted(found, key=lambda origin: (origin.name, origin.number)):
+        student = origin.number if origin.scheme in BY_NUMBER else origin.name
+        if identity(origin) in same:
+            student = same[identity(origin)]
+        elif origin.scheme not in (*BY_NUMBER, "plain"):
+            if several[origin.name] > 1:
+                student = f"{origin.name} ({origin.number})"
+            while student in taken:
+                student = f"{student} ({origin.number})"
+        ids[origin] = same[identity(origin)] = student
+        taken.add(student)
+    return ids
+
+
+def belongs_to_another(origin: Origin, before: Origin, *, by_the_roster: bool) -> bool:
+    """Whether what lies in a student's place is of somebody else than the one who hands in now.
+
+    The roster has found one student for both; only Moodle's numbers of one assignment can still tell that a name
+    has changed hands.
+    """
+    if not by_the_roster:
+        return identity(origin) != identity(before)
+    return (
+        before.scheme == origin.scheme == "moodle"
+        and not origin.user
+        and "" != before.number != origin.number
+    )
