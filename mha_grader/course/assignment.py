@@ -85,9 +85,12 @@ class Assignment:
         """
         test = self.cell("test", item)
         before = self.cells[: self.cells.index(test)]
-        parts = [cell.source for cell in before if cell.kind in ("given", "solution")]
+        kinds = ("given", "solution", "test") if self.plain else ("given", "solution")
+        parts = [
+            cell.source for cell in before if cell.kind in kinds
+        ]  # a plain test may use names of earlier ones
         files = [path.read_text("utf-8") for path in sorted(self.files.glob("*.py"))]
-        hidden = test.source if self.plain else test.hidden
+        hidden = f"{test.in_process} {test.source}" if self.plain else test.hidden
         return hashlib.sha256(repr([parts, files, hidden]).encode()).hexdigest()
 
     def rests_on(self, item: str) -> set[str]:

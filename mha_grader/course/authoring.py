@@ -30,6 +30,10 @@ first part, and their points are multiplied by `share`.
 `solutions/course.toml` lists names of libraries' versions of what students build. Code that uses one is shown to
 the instructor, unless the item's solution cell has `asks_for="NAME"` (then its lack is shown) or `may_use="NAME"`.
 
+Known mistakes of an assignment outside of this course stand beside its source: see `mha_grader.course.mistakes`. An
+nbgrader notebook `solutions/<assignment>/<assignment>.ipynb` without a text is its own source: see
+`mha_grader.course.plain_nbgrader`.
+
 `python -m mha_grader.course.authoring` makes from each source the instructor's notebook, in
 `solutions/<assignment>/`, and the student's, in `exercises/<assignment>/`; with `--check` it only tells whether
 `exercises/` is up to date.

@@ -25,6 +25,7 @@ class Cell:
     points: float = 0.0
     about: str | None = None  # of a test cell: the solution cell that it tests, if that has another name
     by_person: bool = False  # a person marks it
+    in_process: bool = False  # of a plain test: its author says that it must run in the student's process
     # Of a solution cell: names out of `Assignment.library` that it should use, and others that it may use.
     asks_for: tuple[str, ...] = ()
     may_use: tuple[str, ...] = ()

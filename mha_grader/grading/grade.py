@@ -17,7 +17,7 @@ from mha_grader.course import store
 from mha_grader.course.assignment import Assignment
 from mha_grader.course.folders import Course
 from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord
-from mha_grader.grading import changes, diagnose, explain, judge, library_use, others, rebuild, run
+from mha_grader.grading import changes, diagnose, explain, judge, library_use, others, plain, rebuild, run
 from mha_grader.grading.session import Session
 from mha_grader.grading.settings import Settings, settings
 from mha_grader.sandbox.fork_server import ServerGone
@@ -150,6 +150,7 @@ def _grade_items(
     before = {item.item: item for item in old.items} if old is not None and old.usable else {}
     records: dict[str, ItemRecord] = {}
     again: list[run.Stop] = []
+    beside: list[tuple[run.Stop, Attempt]] = []  # whose tests the student's process will be able to read
     with settings.session(assignment) as session:
         for stop in run.run(session, assignment, rebuilt):
             item, written = stop.item, assignment.cell("solution", stop.item).item
@@ -160,13 +161,19 @@ def _grade_items(
             if record is None or not _still_holds(assignment, record, wrong_basis):
                 notes = (*rebuilt.item_notes.get(written or item, ()), *rebuilt.hints.get(item, ()))
                 attempt = Attempt(source, notes, helpers, wrong_basis)
-                record = _grade_item(assignment, settings, session, stop, attempt)
+                if assignment.plain and not plain.tests_of(assignment)[item].apart:
+                    record = ItemRecord(item, ())
+                    beside.append((stop, attempt))
+                else:
+                    record = _grade_item(assignment, settings, session, stop, attempt)
                 again += [stop] if record.stood_in else []
             records[item] = record
     # Only now, when no code of the student will run any more without right code beside it: two processes one
     # after the other can leave each other signs, in what the machine keeps of files in its memory.
     for stop in again:
         records[stop.item] = _grade_again(assignment, settings, session, stop, records[stop.item])
+    for stop, attempt in beside:
+        records[stop.item] = _grade_beside(assignment, settings, session, stop, attempt)
     return tuple(records.values()), tuple(session.log)
 
 
@@ -203,6 +210,18 @@ def _grade_item(
         flags += library_use.reaches_out(attempt.source)
     tests = assignment.tests_digest(item)
     return ItemRecord(item, parts, attempt.source, attempt.notes, flags, tests, stood_in)
+
+
+def _grade_beside(
+    assignment: Assignment, settings: Settings, first: Session, stop: run.Stop, attempt: Attempt
+) -> ItemRecord:
+    """The record of an item whose test runs in the student's process, a fresh one that ends with the test."""
+    with settings.session(assignment) as session:
+        session.deadline = first.deadline  # what is left of the hand-in's time
+        run.run_with_right_code(session, stop, {})
+        record = _grade_item(assignment, settings, session, stop, attempt)
+        first.log.extend(session.log)
+    return record
 
 
 def _grade_again(

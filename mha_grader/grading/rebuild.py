@@ -50,6 +50,7 @@ class Rebuilt:
     notes: list[str] = field(default_factory=list)  # for the student
     item_notes: dict[str, list[str]] = field(default_factory=dict)
     hints: dict[str, list[str]] = field(default_factory=dict)  # of each item, about what was taken as it is
+    answers: dict[str, str] = field(default_factory=dict)  # texts that a person marks, by id
     changed: set[str] = field(default_factory=set)  # ids of demonstrations that the student changed
 
     @property
@@ -268,6 +269,7 @@ def rebuild(assignment: Assignment, data: bytes) -> Rebuilt:
     in_tests: list[str] = []  # test cells that were changed
     demonstrations: set[str] = set()  # that were changed
     cut: dict[str, None] = {}  # items whose cell is too long
+    answers: dict[str, str] = {}
     anchor: str | None = None
     for number, cell in enumerate(cells):
         place = None if number in split else _place(cell, places, texts)
@@ -275,6 +277,8 @@ def rebuild(assignment: Assignment, data: bytes) -> Rebuilt:
             place = changed.pop(frozenset(defined_names(cell["source"])), None)
         if place is not None:
             anchor = place.id
+        if place is not None and place.by_person and place.kind == "markdown":
+            answers[place.id] = cell["source"][:MAX_SOURCE]
         if cell["cell_type"] != "code" and not (place is not None and place.kind == "solution"):
             continue
         source = cell["source"][:MAX_SOURCE]
@@ -289,7 +293,7 @@ def rebuild(assignment: Assignment, data: bytes) -> Rebuilt:
             loose.append((anchor, source))
             demonstrations |= {place.id} if place is not None else set()
     rebuilt = _assemble(assignment, candidates, loose, in_tests)
-    rebuilt.changed = demonstrations
+    rebuilt.changed, rebuilt.answers = demonstrations, answers
     if not _decode(data)[1]:
         rebuilt.notes.append(
             "the file is not UTF-8, as notebooks are: letters other than a to z may be wrong in it"

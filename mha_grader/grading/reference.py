@@ -16,10 +16,12 @@ from mha_grader.course import assignment as assignments
 from mha_grader.course.assignment import Assignment, CourseError
 from mha_grader.course.folders import Course
 from mha_grader.course.mistakes import ENDING
+from mha_grader.course.plain_nbgrader import IN_PROCESS
 from mha_grader.course.store import write_whole
-from mha_grader.grading import plain
+from mha_grader.grading import grade, plain
 from mha_grader.grading.diagnose import recognise
 from mha_grader.grading.judge import Verdict, load_parts, run_parts, seed
+from mha_grader.grading.settings import settings
 from mha_grader.testing.proxies import Recorder, local
 
 PUBLIC_SECRET = b"reference"
@@ -35,6 +37,8 @@ def check_once(course: Course, assignment: Assignment) -> None:
     if seen.exists() and seen.read_text("utf-8") == assignment.version:
         return
     check(assignment, course.secret())
+    if assignment.plain:
+        check_in_the_sandbox(course, assignment)
     seen.parent.mkdir(parents=True, exist_ok=True)
     write_whole(seen, assignment.version)
 
@@ -63,6 +67,25 @@ def check(assignment: Assignment, secret: bytes) -> None:
         raise CourseError(
             f"the solutions of {assignment.name} fail their own hidden tests, so nobody can be judged by them: "
             f"{'; '.join(failed)}"
+        )
+
+
+def check_in_the_sandbox(course: Course, assignment: Assignment) -> None:
+    """See that the solutions of a plain assignment have all points when they are graded as a hand-in.
+
+    Raises:
+        CourseError: if not: a test and a solution then share something that data does not carry over.
+        SandboxUnavailable: if this machine cannot run students' code safely.
+    """
+    name = assignment.name
+    notebook = course.root / "solutions" / name / f"{name}.ipynb"
+    record = grade.grade_submission(assignment, settings(course), notebook.read_bytes())
+    lost = [item.parts[0] for item in record.items if item.status != "pass"]
+    if lost:
+        raise CourseError(
+            f"the solutions of {name} lose points when they are graded as a hand-in: "
+            f"{'; '.join(f'{part.name} ({part.reason})' for part in lost)}. If such a test looks at more than "
+            f"data, give its cell the tag {IN_PROCESS} in solutions/"
         )
 
 

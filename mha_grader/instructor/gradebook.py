@@ -71,7 +71,8 @@ def check(db_url: str, assignment: Assignment) -> None:
     if _exists(db_url):
         with _opened(db_url) as book:
             try:
-                cells = book.find_notebook(name, name).grade_cells
+                notebook = book.find_notebook(name, name)
+                cells = [*notebook.grade_cells, *notebook.task_cells]
                 found = {cell.name: float(cell.max_score) for cell in cells}
             except MissingEntry:
                 pass

@@ -103,6 +103,8 @@ def graded_notebook(assignment: Assignment, record: SubmissionRecord, handed_in:
     for place, cell in zip(assignment.cells, notebook.cells, strict=True):
         if place.kind == "solution" and record.usable:
             cell.source = sources[place.item]
+        elif place.id in rebuilt.answers:
+            cell.source = rebuilt.answers[place.id]
         elif place.kind == "test" and place.item is not None:
             cell.outputs = _outputs(items[place.item], place.points)
         cells += [cell, *added.get(place.id, [])]

@@ -137,7 +137,7 @@ def be_the_students(channel: socket.socket, shell: Any, apart: Callable[[Callabl
         frame = wire.read_frame(read)
         request = wire.parse(frame)
         answer = functools.partial(respond, channel, read, performer, shell, frame, request)
-        if request["op"] != "check" and not request.get("copy"):
+        if request["op"] != "check":
             answer()
         elif not apart(answer):  # a checker must not keep count
             os._exit(1)

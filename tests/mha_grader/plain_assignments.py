@@ -336,7 +336,28 @@ np.testing.assert_allclose(scaled(x), (x - x.mean(0)) / x.std(0))
     ),
 )
 
-SOURCES = {"ps1": PS1, "arrays": ARRAYS, "stack": STACK, "tables": TABLES}
+
+def essay(source, grade_id, points, *, cell_type="markdown", task=False):
+    """A cell that a person marks."""
+    cell = graded(source, grade_id, points=points, solution=not task)
+    cell.metadata["nbgrader"] |= {"task": task, "grade": not task}
+    if cell_type == "markdown":
+        return nbformat.from_dict({"cell_type": "markdown", "metadata": cell.metadata, "source": cell.source})
+    return cell
+
+
+# What people mark, beside what is tested.
+ESSAY = notebook(
+    graded("### BEGIN SOLUTION\ndef f(x):\n    return 2 * x\n### END SOLUTION", "f", solution=True),
+    graded("assert f(2) == 4", "test_f", points=1),
+    essay("Because it is so.", "why", 3),
+    essay("### BEGIN SOLUTION\nplot = f(3)\n### END SOLUTION", "drawing", 2, cell_type="code"),
+    graded("assert plot == 6", "test_plot", points=1),
+    graded("assert f(1) == 2", "shown", points=0),
+    essay("Draw what you found.", "drawn", 4, task=True),
+)
+
+SOURCES = {"ps1": PS1, "arrays": ARRAYS, "stack": STACK, "tables": TABLES, "essay": ESSAY}
 COURSE_FILE = '[assignments.tables]\npackages = ["scikit-learn"]\n'
 
 

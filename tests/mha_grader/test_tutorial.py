@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from traitlets.config import PyFileConfigLoader
 
 from mha_grader import cli
 from mha_grader.course import authoring, store
@@ -98,6 +99,16 @@ def test_a_template_is_a_working_assignment_whose_mistake_is_named(folder, capsy
     found = json.loads(capsys.readouterr().out)
     assert (found["score"], found["max_score"]) == (0, 4)
     assert found["parts"][0]["pitfall"] == "mean-of-columns"
+
+
+def test_a_course_of_ones_own_is_configured_as_this_one(folder):
+    def settings(root):
+        config = PyFileConfigLoader("nbgrader_config.py", path=str(root)).load_config()
+        config.CourseDirectory.pop("course_id", None)
+        return {section: {name: str(value) for name, value in config[section].items()} for section in config}
+
+    assert run("mha-grade new one") == 0
+    assert settings(folder) == settings(PAGE.parents[1])
 
 
 def test_nothing_is_written_over(folder, capsys):

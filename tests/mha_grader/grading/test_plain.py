@@ -2,9 +2,13 @@
 
 import json
 
+import nbformat
+import numpy as np
 import pytest
+from nbgrader.api import Gradebook
 
-from mha_grader.course import authoring
+from mha_grader import cli
+from mha_grader.course import authoring, plain_nbgrader
 from mha_grader.course.assignment import CourseError, assignments, load
 from mha_grader.course.folders import Course
 from mha_grader.grading import grade, plain, reference
@@ -16,6 +20,7 @@ APART = {
     "arrays": {"centred_values", "facts", "clip"},
     "stack": {"doubles"},
     "tables": {"scaled"},
+    "essay": {"f", "plot", "shown"},
 }
 
 
@@ -54,6 +59,34 @@ def test_the_solutions_have_all_points_and_what_was_handed_out_has_none(course, 
     assert in_process == set(statuses(record)) - APART[name]
     assert not any(item.flags for item in record.items)
     assert graded(course, name, solved=False).score == 0
+
+
+def test_the_command_grades_a_class_and_says_where_trust_is_lost(tmp_path, capsys):
+    course = plain_courses.make(tmp_path / "course", "ps1", "essay")
+    answer = "Since **two** times two is four."
+    for name in ("ps1", "essay"):
+        plain_courses.hand_in(course, name, "ada", {"why": answer})
+        plain_courses.hand_in(course, name, "bob", solved=False)
+        assert cli.main(["--course", str(course), "grade", name]) == 0
+    out, _ = capsys.readouterr()
+    (line,) = (line for line in out.splitlines() if "own process" in line)
+    assert line.startswith("sum_of_squares_uses_squares: tested in the student's own process")
+
+    with Gradebook(f"sqlite:///{course}/gradebook.db") as book:
+        scores = {
+            (name, each.student_id): (each.score, each.max_score, each.needs_manual_grade)
+            for name in ("ps1", "essay")
+            for each in book.assignment_submissions(name)
+        }
+    assert scores[("ps1", "ada")] == (4, 4, False)
+    assert scores[("ps1", "bob")] == (0, 4, False)
+    # Two cells and a task are left for a person, who finds the student's text in formgrader.
+    assert scores[("essay", "ada")] == (2, 11, True)
+    graded = json.loads((course / "autograded" / "ada" / "essay" / "essay.ipynb").read_text())
+    assert answer in ["".join(cell["source"]) for cell in graded["cells"]]
+
+    assert cli.main(["--course", str(course), "log", "ps1", "ada"]) == 0
+    assert "where code can forge a pass" in capsys.readouterr().out
 
 
 def test_no_student_is_given_a_hidden_test(course):
@@ -190,6 +223,19 @@ def test_no_text_of_a_test_comes_back_from_the_students_own_process(course):
     assert part.message == "The test of this cell ended with TypeError."
 
 
+def test_no_text_of_a_test_comes_back_through_another_cell(course):
+    writes = (
+        "import inspect\nclass Stack:\n    def push(self, x):\n"
+        "        text = inspect.currentframe().f_back.f_code.co_consts\n"
+        "        open('found', 'a').write(str(text))\n    def __len__(self): return 1\n"
+    )
+    tells = "import os\nraise TypeError(open('found').read() if os.path.exists('found') else 'nothing')\n"
+    record = graded(course, "stack", {"stack": writes, "functions": tells})
+    messages = [part.message for item in record.items for part in item.parts]
+    assert messages[1] == "Your code raised TypeError on line 2 of your cell: nothing."
+    assert not any("secret" in message for message in messages)
+
+
 def test_a_test_in_the_students_own_process_leaves_nothing_there(course):
     peeks = "def double(x):\n    return 2 * x if 'stack' not in globals() else None\n"
     greet = (
@@ -206,6 +252,67 @@ def test_a_package_is_there_only_if_the_course_says_so(course, tmp_path):
     (other / "solutions" / "course.toml").write_text('packages = ["no-such-package"]\n')
     with pytest.raises(CourseError, match="no-such-package, which is not installed"):
         settings(Course(other)).layout(load(other, "tables"))
+
+
+def test_what_a_library_keeps_is_found_out_and_a_tag_says_where_to_test(tmp_path, monkeypatch):
+    """The test looks at a state of NumPy that the function has set: no list of names can tell."""
+    state = plain_courses.graded(
+        "assert strict() and np.geterr()['over'] == 'raise'", "test_strict", points=1
+    )
+    solution = (
+        "### BEGIN SOLUTION\ndef strict():\n    np.seterr(over='raise')\n    return True\n### END SOLUTION"
+    )
+    cells = [
+        plain_courses.given("import numpy as np"),
+        plain_courses.graded(solution, "strict", solution=True),
+    ]
+    monkeypatch.setitem(plain_courses.SOURCES, "state", plain_courses.notebook(*cells, state))
+    course = plain_courses.make(tmp_path / "course", "state")
+    with np.errstate(), pytest.raises(CourseError, match=r"test_strict .*the tag in-process"):
+        reference.check_once(Course(course), load(course, "state"))
+    state.metadata["tags"] = ["in-process"]
+    nbformat.write(plain_courses.notebook(*cells, state), course / "solutions" / "state" / "state.ipynb")
+    with np.errstate():
+        reference.check_once(Course(course), load(course, "state"))
+        record = graded(course, "state")
+    assert record.score == 1
+    assert record.items[0].parts[0].in_process
+
+
+RECORDED = """
+with warnings.catch_warnings(record=True) as found:
+    warnings.simplefilter("always")
+    f()
+assert len(found) == 1
+"""
+SEEDED = "np.random.seed(3)\nexpected = np.random.rand()\nnp.random.seed(3)\nassert f() == expected"
+BESIDE = {
+    "plots": (
+        "import matplotlib.pyplot as plt",
+        "plt.title('T')",
+        "f()\nassert plt.gca().get_title() == 'T'",
+    ),
+    "warnings": ("import warnings", "warnings.warn('x')", RECORDED),
+    "files": ("import math", "open('made', 'w').close()", "f()\nwith open('made') as file: pass"),
+    "random": ("import numpy as np", "return np.random.rand()", SEEDED),
+    "a very long integer": ("import math", "return math.factorial(2000)", "assert f() % 1999 == 0"),
+    "a set": ("import math", "return {1}", "assert f() == {1}"),
+    "identity": ("import math", "return X", "assert f() is X"),
+    "a name": ("import math", "return 3", "assert f.__name__ == 'f' and f() == 3"),
+    "globals": ("import math", "return X", "X = 5\nassert f() == 5"),
+}
+
+
+@pytest.mark.parametrize("what", BESIDE)
+def test_what_data_does_not_carry_is_tested_in_the_students_process(tmp_path, what):
+    given, body, test = BESIDE[what]
+    solution = f"def f():\n    ### BEGIN SOLUTION\n    {body}\n    ### END SOLUTION"
+    cells = [plain_courses.given(f"{given}\nX = [3]"), plain_courses.graded(solution, "f", solution=True)]
+    notebook = plain_courses.notebook(*cells, plain_courses.graded(test, "test_f", points=1))
+    _, cells = plain_nbgrader.read("one", notebook, notebook)
+    found = plain._tests_of(cells, tmp_path)["f"]
+    assert not found.failure
+    assert not found.apart
 
 
 def test_tests_that_cannot_be_graded_are_refused(tmp_path, monkeypatch):
