@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mha_grader.commands import check, collect, export, extend, new, roster
+from mha_grader.commands import change, check, collect, export, extend, new, roster
 from mha_grader.commands import progress as progress_command
 from mha_grader.course import assignment as assignments
 from mha_grader.course import store
@@ -122,6 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     export.add(commands, assignment)
     _add_report(commands, assignment)
     new.add(commands)
+    change.add(commands)
     log = commands.add_parser(
         "log",
         parents=[assignment],

@@ -42,12 +42,13 @@ nbgrader notebook `solutions/<assignment>/<assignment>.ipynb` without a text is 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,15 +61,27 @@ from traitlets.config import PyFileConfigLoader
 
 import mha_lib
 from mha_grader.course.assignment import assignments, is_plain
+from mha_grader.course.errors import CourseError
 from mha_grader.course.notebooks import instructor_notebook
+from mha_grader.course.recorded_cells import RecordCells, changed_items
 from mha_grader.course.sources import BEGIN_SOLUTION, SourceError, read_source
 from mha_grader.course.visible_checks import HELPERS, visible_checks
+
+
+class ItemsWouldChangeError(CourseError):
+    """Items of an assignment with graded hand-ins would change."""
+
+    def __init__(self, assignment: str, changes: list[str]):
+        super().__init__(
+            "\n  ".join([f"hand-ins of {assignment} are graded, and its items would change:", *changes])
+            + f"\nTo change them for everybody, run: mha-grade change {assignment} --yes"
+        )
 
 
 def build(course_root: Path, assignment: str) -> Path:
     """Make the instructor's notebook and lay the helper files beside it.
 
-    The folder is made anew: whatever else lay in it would reach the students.
+    Whatever else lay in its folder is removed: it would reach the students.
 
     Returns:
         The path of the notebook.
@@ -76,53 +89,141 @@ def build(course_root: Path, assignment: str) -> Path:
     Raises:
         SourceError: if the source is not right.
     """
-    sources = course_root / "solutions"
-    if is_plain(course_root, assignment):  # it is its own source
-        return sources / assignment / f"{assignment}.ipynb"
-    notebook = instructor_notebook(sources / f"{assignment}.py")
-    folder = sources / assignment
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    source = read_source(sources / f"{assignment}.py")
-    if checks := visible_checks(source, sources):
-        (folder / HELPERS).write_text(checks.file(), encoding="utf-8", newline="\n")
-    for name in source.metadata["mha"].get("files", []):
-        shutil.copyfile(Path(mha_lib.__path__[0]) / name, folder / Path(name).name)
-    path = folder / f"{assignment}.ipynb"
-    path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8", newline="\n")
-    return path
+    folder = course_root / "solutions" / assignment
+    if not is_plain(course_root, assignment):  # else it is its own source
+        with _staged(course_root) as staged:
+            _lay_out(course_root, assignment, staged)
+            _put(staged / "solutions" / assignment, folder)
+    return folder / f"{assignment}.ipynb"
 
 
-def release(course_root: Path, assignment: str) -> Path:
-    """Build the instructor's notebook and let nbgrader make the student's and record it in the gradebook.
+def release(course_root: Path, assignment: str, *, items_may_change: bool = False) -> Path:
+    """Make the instructor's notebook and the student's, and record the student's in the gradebook.
+
+    All is made beside the course's files first. They are replaced when nothing can go wrong any more, each at once,
+    so that a release that fails or is killed loses nothing; the next one completes it.
+
+    Args:
+        course_root: the course's folder.
+        assignment: its name.
+        items_may_change: whether items may come, go or change their points although hand-ins have been graded.
 
     Returns:
         The folder that goes to the students.
 
     Raises:
         SourceError: if the source is not right.
-        NbGraderException: if nbgrader refuses, for example because items were added or removed after
-            notebooks had been handed in.
+        ItemsWouldChangeError: if items would change that may not.
+        NbGraderException: if nbgrader refuses for another reason.
     """
-    return _release(course_root, assignment, record=True)
+    with _staged(course_root) as staged:
+        _lay_out(course_root, assignment, staged)
+        changes = [] if items_may_change else _changed_items(course_root, assignment, staged)
+        if changes:
+            raise ItemsWouldChangeError(assignment, changes)
+        made = _generate(course_root, assignment, staged, record=True)
+        if not is_plain(course_root, assignment):
+            _put(staged / "solutions" / assignment, course_root / "solutions" / assignment)
+        folder = course_root / made.relative_to(staged)
+        _put(made, folder)
+    return folder
 
 
-def _release(course_root: Path, assignment: str, record: bool) -> Path:
-    build(course_root, assignment)
+@contextlib.contextmanager
+def _staged(course_root: Path) -> Iterator[Path]:
+    """A folder for what is being made, on the course's own disk; what a killed release left behind is removed."""
+    for left in course_root.glob(".release-*"):
+        shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=".release-", dir=course_root) as folder:
+        yield Path(folder)
+
+
+def _put(made: Path, folder: Path) -> None:
+    """Move files into a folder, each in the place of the one of its name; the notebook last. Others are removed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    names = [path.relative_to(made) for path in made.rglob("*") if path.is_file()]
+    for name in sorted(names, key=lambda name: (name.suffix == ".ipynb", name)):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        os.replace(made / name, folder / name)
+    for path in sorted(folder.rglob("*"), reverse=True):  # files before their folders
+        if path.is_dir() and not path.is_symlink():
+            if not any(path.iterdir()):
+                path.rmdir()
+        elif path.relative_to(folder) not in names:
+            path.unlink()
+
+
+def _lay_out(course_root: Path, assignment: str, staged: Path) -> None:
+    """Make the folder of the instructor's notebook in `staged`."""
+    sources, folder = course_root / "solutions", staged / "solutions" / assignment
+    if is_plain(course_root, assignment):
+        shutil.copytree(sources / assignment, folder)
+        return
+    notebook = instructor_notebook(sources / f"{assignment}.py")
+    folder.mkdir(parents=True)
+    source = read_source(sources / f"{assignment}.py")
+    if checks := visible_checks(source, sources):
+        (folder / HELPERS).write_text(checks.file(), encoding="utf-8", newline="\n")
+    for name in source.metadata["mha"].get("files", []):
+        shutil.copyfile(Path(mha_lib.__path__[0]) / name, folder / Path(name).name)
+    text = nbformat.writes(notebook) + "\n"
+    (folder / f"{assignment}.ipynb").write_text(text, encoding="utf-8", newline="\n")
+
+
+def item_changes(course_root: Path, assignment: str) -> list[str]:
+    """How the source's items differ from those of hand-ins that are in the gradebook, a line for each.
+
+    Raises:
+        SourceError: if the source is not right.
+    """
+    with _staged(course_root) as staged:
+        _lay_out(course_root, assignment, staged)
+        return _changed_items(course_root, assignment, staged)
+
+
+def _changed_items(course_root: Path, assignment: str, staged: Path) -> list[str]:
+    notebook = nbformat.read(staged / "solutions" / assignment / f"{assignment}.ipynb", as_version=4)
+    found = [cell.metadata.get("nbgrader", {}) for cell in notebook.cells]
+    points = {cell["grade_id"].removeprefix("test_"): cell["points"] for cell in found if cell.get("grade")}
+    with _alembic_on_the_path():
+        return changed_items(_config(course_root)[1], assignment, points)
+
+
+def _config(course_root: Path) -> tuple[Any, str]:
+    """nbgrader's configuration of a course, and its gradebook's address."""
     root = str(course_root.resolve())
     config = PyFileConfigLoader("nbgrader_config.py", path=root).load_config()
-    course = CourseDirectory(root=root, assignment_id=assignment, config=config)
-    converter = GenerateAssignment(coursedir=course, config=config, force=True, no_database=not record)
-    if not record:
-        converter.preprocessors = [step for step in converter.preprocessors if step is not SaveCells]
+    return config, CourseDirectory(root=root, config=config).db_url
+
+
+@contextlib.contextmanager
+def _alembic_on_the_path() -> Iterator[None]:
+    """nbgrader calls the command `alembic`, which lies beside the interpreter."""
     search_path = os.environ["PATH"]
-    # nbgrader calls the command `alembic`, which lies beside the interpreter.
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), search_path])
     try:
-        converter.start()
+        yield
     finally:
         os.environ["PATH"] = search_path
-    return course_root / course.release_directory / assignment
+
+
+def _generate(course_root: Path, assignment: str, staged: Path, *, record: bool) -> Path:
+    """Make the folder that goes to the students from the instructor's, both in `staged`."""
+    root = course_root.resolve()
+    config, db_url = _config(course_root)
+    config.RecordCells.dropped = str(root / "grades" / f"{assignment}-dropped.csv")
+    course = CourseDirectory(
+        root=str(staged.resolve()),
+        db_url=db_url,
+        assignment_id=assignment,
+        config=config,
+    )
+    converter = GenerateAssignment(coursedir=course, config=config, no_database=not record)
+    steps = [RecordCells if step is SaveCells else step for step in converter.preprocessors]
+    converter.preprocessors = [step for step in steps if record or step is not RecordCells]
+    with _alembic_on_the_path():
+        converter.start()
+    return staged / course.release_directory / assignment
 
 
 def check(course_root: Path, names: Iterable[str] = ()) -> list[str]:
@@ -136,17 +237,11 @@ def check(course_root: Path, names: Iterable[str] = ()) -> list[str]:
         One line for each file that differs, is missing or is left over.
     """
     names = list(names)
-    with tempfile.TemporaryDirectory() as scratch_folder:
-        scratch = Path(scratch_folder)
-        (scratch / "solutions").mkdir()
-        for path in [course_root / "nbgrader_config.py", *(course_root / "solutions").glob("*.py")]:
-            shutil.copyfile(path, scratch / path.relative_to(course_root))
-        for name in assignments(course_root):
-            if is_plain(course_root, name):
-                shutil.copytree(course_root / "solutions" / name, scratch / "solutions" / name)
-        for name in names or assignments(scratch):
-            _release(scratch, name, record=False)
-        expected = _files(scratch / "exercises", names)
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in names or assignments(course_root):
+            _lay_out(course_root, name, Path(scratch))
+            _generate(course_root, name, Path(scratch), record=False)
+        expected = _files(Path(scratch) / "exercises", names)
         found = _files(course_root / "exercises", names)
     lines = []
     for file in sorted(expected.keys() | found.keys()):
@@ -215,7 +310,7 @@ def main(arguments: list[str] | None = None) -> int:
             return 1 if lines else 0
         for name in options.assignments or assignments(course_root):
             print(release(course_root, name).relative_to(course_root))
-    except (SourceError, NbGraderException) as error:
+    except (SourceError, CourseError, NbGraderException) as error:
         print(error, file=sys.stderr)
         return 1
     return 0
