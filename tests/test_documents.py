@@ -54,7 +54,8 @@ def commands():
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
 def test_every_path_that_is_named_exists(document):
     paths = named(document, r"(?<![\w/.~-])((?:[\w.-]+/)+[\w.-]*\w/?|(?:[\w.-]+/)+)(?![\w<*{(])")
-    ours = [path for path in paths if path.split("/")[0] in ROOMS and "<" not in path]
+    new = named(document, r"mha-grade new (\w+)")  # a reader makes these
+    ours = [path for path in paths if path.split("/")[0] in ROOMS and not any(name in path for name in new)]
     assert [path for path in ours if path.rstrip("/") not in {*TRACKED, *FOLDERS}] == []
 
 

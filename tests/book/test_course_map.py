@@ -101,7 +101,9 @@ def test_the_map_has_the_times_of_what_is_on_the_way_and_follows_changes(root):
     assert rows(root, "course-map") == expected
     head = (root / "_build/html/book/b.html").read_text("utf-8")
     assert "about 12 minutes" in head
-    assert '<span class="doc">Assignment: build</span>' in head  # what comes after
+    assert '<dt>Next</dt><dd><p><a class="reference internal" href="../exercises/build/build.html">' in head
+    head = (root / "_build/html/book/a.html").read_text("utf-8")
+    assert '<dt>Next</dt><dd><p><a class="reference internal" href="b.html">' in head  # not what is below it
     page = root / "book" / "b.md"
     page.write_text(page.read_text() + "word " * 300)
     build(root)
