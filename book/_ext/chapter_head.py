@@ -9,7 +9,6 @@
 the page's main path, the next page from the table of contents.
 """
 
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -92,16 +91,12 @@ def page_of(assignment: str) -> str:
     return f"/exercises/{assignment}/{assignment}"
 
 
-def pages_below(name: str, site_map: SiteMap) -> Iterator[str]:
-    """A page and all pages below it, in reading order."""
-    yield name
-    for child in site_map[name].child_files():
-        yield from pages_below(child, site_map)
-
-
 def page_after(name: str, site_map: SiteMap) -> str | None:
-    """The page that follows in the table of contents, or None after the last one."""
-    pages = list(pages_below(site_map.root.docname, site_map))
+    """The page that follows on the way through the book, or None after the last one.
+
+    Pages below another page are not on the way.
+    """
+    pages = [site_map.root.docname, *site_map.root.child_files()]
     return dict(pairwise(pages)).get(name)
 
 

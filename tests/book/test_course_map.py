@@ -75,10 +75,15 @@ def root(tmp_path_factory):
     return root
 
 
-def build(root):
+def try_to_build(root):
+    """The finished process."""
     environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(root), "HOME": str(root)}
     command = [sys.executable, "-m", "book.build"]
-    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+
+
+def build(root):
+    done = try_to_build(root)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -96,7 +101,9 @@ def test_the_map_has_the_times_of_what_is_on_the_way_and_follows_changes(root):
     assert rows(root, "course-map") == expected
     head = (root / "_build/html/book/b.html").read_text("utf-8")
     assert "about 12 minutes" in head
-    assert '<span class="doc">Assignment: build</span>' in head  # what comes after
+    assert '<dt>Next</dt><dd><p><a class="reference internal" href="../exercises/build/build.html">' in head
+    head = (root / "_build/html/book/a.html").read_text("utf-8")
+    assert '<dt>Next</dt><dd><p><a class="reference internal" href="b.html">' in head  # not what is below it
     page = root / "book" / "b.md"
     page.write_text(page.read_text() + "word " * 300)
     build(root)
@@ -107,6 +114,23 @@ def test_the_map_has_the_times_of_what_is_on_the_way_and_follows_changes(root):
 def test_the_items_have_their_points_and_minutes(root):
     expected = [["build", "5.5", "1 h 15 min"], ["f", "3", "50 min"], ["g", "2.5", "25 min"]]
     assert rows(root, "course-items") == expected
+
+
+def test_when_a_chapter_is_removed_each_reference_to_it_is_reported_by_name(root, tmp_path):
+    smaller = shutil.copytree(root, tmp_path / "course")
+    (smaller / "book" / "a.md").unlink()
+    toc = TOC.replace("  - file: book/a\n    sections:\n    - file: book/a_further\n", "")
+    (smaller / "_toc.yml").write_text(toc)
+    (smaller / "book" / "a_further.md").unlink()
+    done = try_to_build(smaller)
+    assert done.returncode != 0
+    (warning,) = [line for line in (done.stdout + done.stderr).splitlines() if "WARNING" in line]
+    assert "book/b.md" in warning
+    assert "'a'" in warning
+    page = smaller / "book" / "b.md"
+    page.write_text(page.read_text().replace(":needs: a\n", ""))
+    build(smaller)
+    assert rows(smaller, "course-map")[0][1].startswith("Page B")
 
 
 def test_the_course_has_a_part_for_each_row_and_all_its_assignments(book):
