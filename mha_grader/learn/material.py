@@ -50,9 +50,9 @@ class Released:
         cells = self.notebook["cells"]
         place = [cell["id"] for cell in cells].index(item)
         for cell in reversed(cells[:place]):
-            if cell["cell_type"] == "markdown":
-                found = BOOK_LINE.search("".join(cell["source"]))
-                return " ".join(found[1].replace("*", "").split()) if found else ""
+            found = cell["cell_type"] == "markdown" and BOOK_LINE.search("".join(cell["source"]))
+            if found:
+                return " ".join(found[1].replace("*", "").split())
         return ""
 
 

@@ -13,6 +13,7 @@ import json
 import os
 import socket
 import sys
+import sysconfig
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -34,12 +35,12 @@ class OnlyAllowed:
     def __init__(self, allowed: Sequence[str], beside: str):
         """Allow names of packages, and what lies in the folder `beside`."""
         self._allowed = {*allowed, *sys.stdlib_module_names}
-        self._beside = [beside]
+        self._elsewhere = [beside, sysconfig.get_path("stdlib")]
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """Where a module is; None if it may not be found."""
         if path is None and name not in self._allowed:
-            path = self._beside
+            path = self._elsewhere
         return importlib.machinery.PathFinder.find_spec(name, path, target)
 
 

@@ -1,0 +1,143 @@
+"""`mha-grade check` and `mha-grade progress`, as somebody who learns alone uses them."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from mha_grader.__main__ import main
+from mha_grader.course.folders import Course
+from mha_grader.grading.session import Session
+from mha_grader.grading.settings import settings
+from mha_grader.learn.material import Material
+from mha_grader.learn.session import OwnSession
+
+ROOT = Path(__file__).parents[3]
+WRONG_AXIS = """\
+def softmax(x, axis=-1):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+"""
+RIGHT = WRONG_AXIS.replace("-1, keepdims", "axis, keepdims")
+
+
+@pytest.fixture
+def notebook(tmp_path):
+    """Writes a notebook with code in some cells."""
+
+    def write(**code):
+        content = json.loads((ROOT / "exercises/single_head/single_head.ipynb").read_text("utf-8"))
+        for cell in content["cells"]:
+            cell["source"] = code.get(cell["id"], cell["source"])
+        path = tmp_path / "mine.ipynb"
+        path.write_text(json.dumps(content), encoding="utf-8")
+        return str(path)
+
+    return write
+
+
+def test_from_a_mistake_that_is_named_to_the_solution(notebook, capsys):
+    assert main(["check", notebook(softmax=WRONG_AXIS)]) == 0
+    said = capsys.readouterr().out
+    assert "for yourself only" in said
+    assert "(softmax-fixed-axis)" in said
+    assert "softmax: 9 of 11 points" in said
+    assert "attention: 0 of" in said
+
+    assert main(["check", "single_head", "--solution", "softmax"]) == 0
+    assert "ask once more" in capsys.readouterr().out
+    assert main(["progress"]) == 0
+    said = capsys.readouterr().out
+    assert "9 of 11" in said
+    assert "Next: softmax of single_head. Read in the book: One head, section Softmax" in said
+
+    assert main(["check", notebook(softmax=RIGHT)]) == 0
+    assert "softmax: 11 of 11 points" in capsys.readouterr().out
+    assert main(["check", "single_head", "--solution", "softmax"]) == 0
+    said = capsys.readouterr().out
+    assert "np.max(x, axis=axis, keepdims=True)" in said
+    assert "### " not in said
+    assert "The book explains it: One head, section Softmax" in said
+    assert main(["progress"]) == 0
+    assert "Next: attention of single_head." in capsys.readouterr().out
+
+
+def test_a_file_is_checked_and_the_best_result_stays(tmp_path, capsys):
+    path = tmp_path / "mine.py"
+    for code, points in ((RIGHT, 11), (WRONG_AXIS, 9)):
+        path.write_text(code)
+        assert main(["check", "single_head", "softmax", str(path)]) == 0
+        assert f"softmax: {points} of 11 points" in capsys.readouterr().out
+    assert main(["progress"]) == 0
+    assert "11 of 11" in capsys.readouterr().out
+
+
+def test_a_solution_is_shown_when_it_is_asked_for_twice(capsys):
+    for wanted in (False, True):
+        assert main(["check", "single_head", "--solution", "answers"]) == 0
+        assert ("one_head_share" in capsys.readouterr().out) == wanted
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["check", "nothing.ipynb"], "cannot read nothing.ipynb"),
+        (["check", "single_head", "softmax", "nothing.py"], "cannot read nothing.py"),
+        (
+            ["check", "single_head", "--solution", "sotfmax"],
+            "has no item 'sotfmax'; it has softmax, attention",
+        ),
+        (
+            ["check", "singel_head", "softmax", "x.py"],
+            "no assignment 'singel_head'; there is single_head, multi_head",
+        ),
+        (["check", "pyproject.toml"], "the file is not a notebook"),
+    ],
+)
+def test_what_cannot_be_checked_is_named(words, why, capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert main(words) == 1
+    assert why in capsys.readouterr().err
+
+
+def test_two_words_are_one_too_many_or_too_few(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["check", "single_head", "softmax"])
+    assert "name a notebook, or an assignment, an item and a file" in capsys.readouterr().err
+
+
+def test_damaged_progress_is_named_and_kept(home, capsys):
+    path = home / ".mha-grade" / "progress.json"
+    path.parent.mkdir()
+    for damaged in ("{", "[]", '{"items": 3}', '{"items": {"single_head.softmax": {"points": "many"}}}'):
+        path.write_text(damaged)
+        assert main(["progress"]) == 1
+        assert str(path) in capsys.readouterr().err
+        assert path.read_text() == damaged
+
+
+def test_grading_has_no_way_round_the_sandbox(tmp_path):
+    (tmp_path / "nbgrader_config.py").write_text("")
+    assignment = Material().assignment("single_head")
+    session = settings(Course(tmp_path)).session(assignment)
+    assert type(session) is Session
+    assert not isinstance(session, OwnSession)
+    for path in (ROOT / "mha_grader").rglob("*.py"):
+        alone = path.parent.name in ("learn",) or path.name in ("check.py", "progress.py", "__main__.py")
+        assert alone or not re.search(r"(from|import) mha_grader\.learn", path.read_text("utf-8")), path
+
+
+def test_instructors_switch_it_off_with_one_line(tmp_path):
+    (tmp_path / "solutions").mkdir()
+    for line in ("self_study = false\n", ""):
+        (tmp_path / "solutions" / "course.toml").write_text(f"{line}library = []\n")
+        with pytest.raises(Exception, match="self_study = false"):
+            Material(tmp_path)
+
+
+@pytest.mark.parametrize("name", Material().names)
+def test_every_item_says_where_to_read(name):
+    released = Material().released(name)
+    assert released.points
+    assert all(released.reading(item) for item in released.points)
