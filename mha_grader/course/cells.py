@@ -54,7 +54,12 @@ def id_of(cell: dict[str, Any], number: int) -> str:
 
 
 def python_of(source: str) -> str:
-    """A cell's text without the lines that only IPython reads, such as `%matplotlib inline` and `!ls`."""
+    """A cell's text without the lines that only IPython reads, such as `%matplotlib inline` and `!ls`.
+
+    Of a cell in another language, such as one that begins with `%%bash`, nothing is left.
+    """
+    if re.match(r"\s*%%(?!time|capture)", source):
+        return "pass"
     return re.sub(r"^(\s*)[%!].*$", r"\1pass", source, flags=re.MULTILINE)
 
 

@@ -60,6 +60,8 @@ def _cell(cell: dict[str, Any], number: int, sources: dict[str, str], before: li
     nbgrader = cell["metadata"].get("nbgrader", {})
     name, text = id_of(cell, number), text_of(cell)
     source = sources.get(name, text) if _is_graded(cell) else text
+    if cell["cell_type"] == "code":
+        _body(name, source)
     points, by_person = float(nbgrader.get("points") or 0.0), False
     kind: Kind = "given" if cell["cell_type"] == "code" else "markdown"
     item = about = None

@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from mha_grader.course.assignment import Assignment, beside
+from mha_grader.course.assignment import Assignment, CourseError, beside
 from mha_grader.course.cells import Cell, assigned, python_of
 from mha_grader.sandbox import wire
 from mha_grader.testing.errors import CallError, Mismatch
@@ -94,14 +94,21 @@ def _tests_of(cells: tuple[Cell, ...], files: Path) -> Mapping[str, Test]:
             if cell.kind == "test" and cell.item is not None:
                 found[cell.item] = _looked_at(cell, body, statements, own, namespace, files)
             else:
-                exec(compile(python_of(cell.source), f"<{cell.id}>", "exec"), namespace)
+                _execute(cell, namespace)
             for statement in body:
-                if cell.kind == "solution":
+                if cell.kind == "solution" and not isinstance(statement, ast.Import):
                     own |= _touched(statement, namespace)
-                elif cell.kind == "given" or isinstance(statement, _DEFINITIONS):
+                elif cell.kind != "test" or isinstance(statement, _DEFINITIONS):
                     own -= assigned(statement)
                     statements.append((cell, statement))
     return found
+
+
+def _execute(cell: Cell, namespace: dict[str, Any]) -> None:
+    try:
+        exec(compile(python_of(cell.source), f"<{cell.id}>", "exec"), namespace)
+    except (Exception, SystemExit) as error:
+        raise CourseError(f"{cell.id} of the solutions raised {type(error).__name__}: {error}") from error
 
 
 _DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Assign)
@@ -206,7 +213,9 @@ def _may_run_apart(
                 for operator, other in zip(operators, others, strict=True):
                     if isinstance(operator, ast.Is | ast.IsNot) and not isinstance(other, ast.Constant):
                         return False
-    return not any(isinstance(namespace.get(name), type) for name in test.functions)
+    if any(isinstance(namespace.get(name), type) for name in test.functions):
+        return False
+    return bool(test.functions or test.values)  # else it would say nothing of the student's
 
 
 def _passes_apart(test: Test, namespace: Mapping[str, Any], files: Path) -> bool:

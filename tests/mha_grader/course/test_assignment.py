@@ -36,6 +36,9 @@ def test_what_an_item_asks_for_and_may_use_is_known_to_the_grader_and_to_no_stud
     assert (answers.asks_for, answers.may_use) == ((), ("one", "two"))
 
 
+PACKAGES = ("packages = 'pandas'", "assignments = 3", "[assignments.a]\nlibrary = []")  # that are wrong
+
+
 def test_a_course_may_say_what_a_library_has_of_what_students_build(course):
     release(course, "demo")
     assert load(course, "demo").library == ()
@@ -45,7 +48,14 @@ def test_a_course_may_say_what_a_library_has_of_what_students_build(course):
 
 def test_a_course_file_that_cannot_be_read_is_named(course):
     release(course, "demo")
-    for text in ("library = 3", "libraries = []", "library = ['(']", "library =", "self_study = 1"):
+    for text in (
+        "library = 3",
+        "libraries = []",
+        "library = ['(']",
+        "library =",
+        "self_study = 1",
+        *PACKAGES,
+    ):
         (course / "solutions" / "course.toml").write_text(text)
         with pytest.raises(CourseError, match=r"course\.toml should hold self_study"):
             load(course, "demo")

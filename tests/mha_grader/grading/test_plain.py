@@ -300,6 +300,7 @@ BESIDE = {
     "identity": ("import math", "return X", "assert f() is X"),
     "a name": ("import math", "return 3", "assert f.__name__ == 'f' and f() == 3"),
     "globals": ("import math", "return X", "X = 5\nassert f() == 5"),
+    "nothing of the student's": ("import math", "return X", "assert math.pi > 3"),
 }
 
 
@@ -315,6 +316,19 @@ def test_what_data_does_not_carry_is_tested_in_the_students_process(tmp_path, wh
     assert not found.apart
 
 
+def test_what_only_ipython_reads_and_what_a_solution_imports(tmp_path):
+    given = [
+        plain_courses.given(text) for text in ("%matplotlib inline\n!ls", "%%bash\nls $HOME", "%%time\nX = 3")
+    ]
+    solution = "### BEGIN SOLUTION\nimport math\n\n\ndef f(x):\n    return math.sqrt(x)\n### END SOLUTION"
+    cells = [*given, plain_courses.graded(solution, "f", solution=True)]
+    cells.append(plain_courses.graded("assert f(X * 3) == math.sqrt(9)", "test_f", points=1))
+    notebook = plain_courses.notebook(*cells)
+    found = plain._tests_of(plain_nbgrader.read("one", notebook, notebook)[1], tmp_path)["f"]
+    assert found.apart
+    assert (found.functions, found.values) == (("f",), ())
+
+
 def test_tests_that_cannot_be_graded_are_refused(tmp_path, monkeypatch):
     def refused(words, *cells):
         name = f"odd{len(list(tmp_path.iterdir()))}"
@@ -325,7 +339,9 @@ def test_tests_that_cannot_be_graded_are_refused(tmp_path, monkeypatch):
 
     graded = plain_courses.graded
     solution = graded("### BEGIN SOLUTION\ndef f(x):\n    return x\n### END SOLUTION", "f", solution=True)
+    test = graded("assert f(2) == 2", "test_f", points=2)
     refused("partial credit", solution, graded("score = f(2)\nscore", "test_f", points=2))
     refused("no solution cell before it", graded("assert f(2) == 2", "test_f", points=2), solution)
     refused("test_f: AssertionError", solution, graded("assert f(2) == 3", "test_f", points=2))
+    refused("of the solutions raised NameError", graded("nowhere", "g", solution=True), solution, test)
     refused("not Python", solution, graded("assert f(2 ==", "test_f", points=2))
