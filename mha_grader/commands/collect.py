@@ -29,8 +29,8 @@ submitted/STUDENT/ASSIGNMENT/. What a student handed in before is replaced.
 With a roster.csv (see `mha-grade roster import --help`), STUDENT is the id there. A student is found by what the
 platform guarantees: Canvas' number, the login of Blackboard and Sakai, Gradescope's student ID and address, and for
 Moodle with --worksheet the ID number and the address. Moodle without it, and Brightspace, tell only a name: it
-counts if one student in the roster has it. Who is not found is listed, and nothing of theirs is taken. Without a roster,
-STUDENT is the name or the number that the platform tells.
+counts if one student in the roster has it. Who is not found is listed, and nothing of theirs is taken. Without a
+roster, STUDENT is the name or the number that the platform tells.
 
 A student's zip file is opened for the notebooks in it; other archives are not. Only notebooks are read, none larger
 than grading takes, and nothing is written outside the student's own folder. What does not fit the scheme is named

@@ -12,8 +12,8 @@ from mha_grader.instructor import extensions, gradebook, roster
 from mha_grader.sandbox.text import clean
 
 DESCRIPTION = """\
-Give a student a later due date for an assignment. It is written into extensions.csv in the course's folder, and counts
-at once, also for a hand-in that has been graded. To take it back, delete its line there and run
+Give a student a later due date for an assignment. It is written into extensions.csv in the course's folder, and
+counts at once, also for a hand-in that has been graded. To take it back, delete its line there and run
 `mha-grade grade ASSIGNMENT`."""
 
 

@@ -15,8 +15,8 @@ from mha_grader.sandbox.text import clean
 DESCRIPTION = f"""\
 roster.csv in the course's folder says who the students are. It has the columns
   {", ".join(COLUMNS)}
-and only id must be filled in: it is the name of the student's folders, and stays the same for the whole term. With a
-roster, collect takes hand-ins of its students only, and every table and export has all of them.
+and only id must be filled in: it is the name of the student's folders, and stays the same for the whole term. With
+a roster, collect takes hand-ins of its students only, and every table and export has all of them.
 
 `roster import` adds the students of a table that a platform exports, or what it says of those who are there:
 
