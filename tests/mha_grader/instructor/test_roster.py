@@ -17,12 +17,18 @@ ROSTER = (
 GRADESCOPE = """\
 submission_5:
   :submitters:
-  - {:name: Ann Lee, :sid: s1, :email: ann@x.edu}
-  - {:name: Bob Roe, :sid: s2, :email: bob@x.edu}
+  - :name: Ann Lee
+    :sid: s1
+    :email: ann@x.edu
+  - :name: Bob Roe
+    :sid: s2
+    :email: bob@x.edu
   :created_at: 2026-11-01 20:30:00.123456789 Z
 submission_6:
   :submitters:
-  - {:name: Eve, :sid: '', :email: eve@x.edu}
+  - :name: Eve
+    :sid: ''
+    :email: eve@x.edu
 """
 BLACKBOARD = "Homework_1_alee_attempt_2026-11-01-23-33-00"
 ARCHIVES = {
