@@ -12,9 +12,9 @@ DESCRIPTION = """\
 Write the grades of an assignment, with what people changed and with penalties:
 
   grades/ASSIGNMENT.csv, .json        all that is known; look_at has the lines that a person should look at
-  grades/ASSIGNMENT-moodle.csv        for "Upload grading worksheet" of the assignment (an English Moodle with
-                                      offline grading worksheets; the maximum grade must be the same), and, by ID
-                                      number or e-mail address, for the import of the gradebook
+  grades/ASSIGNMENT-moodle.csv        for "Upload grading worksheet" of the assignment (English Moodle with offline
+                                      grading worksheets; the maximum grade must be the same), and, by ID number or
+                                      e-mail address, for the import of the gradebook
   grades/ASSIGNMENT-canvas.csv        for "Import" of the gradebook; Canvas asks if the assignment is not called so
   grades/ASSIGNMENT-brightspace.csv   for "Import" of the grades, for a grade item of the assignment's name
 

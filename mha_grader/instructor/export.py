@@ -267,7 +267,8 @@ def _brightspace(
     }
 
 
-PLATFORMS: dict[Scheme, Callable[[Result, Origin, str, float | None, float], dict[str, Any] | None]] = {
+Line = dict[str, Any] | None  # None if the platform does not know the student
+PLATFORMS: dict[Scheme, Callable[[Result, Origin, str, float | None, float], Line]] = {
     "moodle": _moodle,
     "canvas": _canvas,
     "brightspace": _brightspace,

@@ -384,7 +384,7 @@ def test_what_is_collected_can_be_graded(tmp_path, monkeypatch, capsys):
     written = capsys.readouterr().out.splitlines()[-3:]
     assert written == [str(root / "grades" / f"{NAME}{end}") for end in (".csv", ".json", "-moodle.csv")]
     lines = Path(written[-1]).read_text("utf-8").splitlines()
-    assert "Participant 2,Ann Lee,,0.3," in [line[:27] for line in lines]
+    assert "Participant 2,Ann Lee,,,0.3," in [line[:28] for line in lines]
     monkeypatch.setattr(collect, "MAX_BYTES", 10)
     assert cli.main(["--course", str(root), "collect", NAME, str(path)]) == 3
     assert "mha-grade: Ann Lee was not collected: more than" in capsys.readouterr().err

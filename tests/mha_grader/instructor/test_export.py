@@ -11,6 +11,7 @@ from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord
 from mha_grader.instructor import export, origins
 from mha_grader.instructor.entry import Entry
 from mha_grader.instructor.origins import Origin
+from mha_grader.instructor.results import Result
 
 
 def part(points, status="pass", pitfall=None):
@@ -38,9 +39,13 @@ RECORDS = {
 ENTRIES = {"ann": Entry(by_hand={"softmax": 0.25}, late_seconds=90.0, penalty=1.0)}
 
 
+def everyone(records, entries):
+    return [Result(student, record, entries.get(student, Entry())) for student, record in records.items()]
+
+
 @pytest.fixture
 def written(tmp_path):
-    table, data = export.write(Course(tmp_path), "single_head", RECORDS, ENTRIES)
+    table, data = export.write(Course(tmp_path), "single_head", everyone(RECORDS, ENTRIES))
     assert (table, data) == (tmp_path / "grades/single_head.csv", tmp_path / "grades/single_head.json")
     with table.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file)), json.loads(data.read_text("utf-8"))
@@ -83,7 +88,7 @@ def test_the_json_file_says_the_same_and_more(written):
 def test_lines_to_look_at_stand_in_the_table_without_control_characters(tmp_path):
     item = ItemRecord("attention", (part(4.0),), flags=("line 1: x\x1b[31m", "line 7: y"))
     records = {"ann": dataclasses.replace(RECORDS["ann"], items=(item,))}
-    table, data = export.write(Course(tmp_path), "single_head", records, {})
+    table, data = export.write(Course(tmp_path), "single_head", everyone(records, {}))
     (ann,) = csv.DictReader(table.read_text("utf-8").splitlines())
     assert ann["look_at"] == "line 1: x, line 7: y"
     assert json.loads(data.read_text("utf-8"))[0]["flags"] == list(item.flags)
@@ -96,7 +101,7 @@ def test_lines_to_look_at_stand_in_the_table_without_control_characters(tmp_path
 def test_no_separator_makes_a_formula_of_what_a_student_wrote(tmp_path, text):
     item = ItemRecord("attention", (part(4.0),), flags=(text,))
     records = {text: dataclasses.replace(RECORDS["ann"], items=(item,))}
-    table, _ = export.write(Course(tmp_path), "single_head", records, {})
+    table, _ = export.write(Course(tmp_path), "single_head", everyone(records, {}))
     for separator in ",;\t":
         for row in csv.reader(table.read_text("utf-8").splitlines(), delimiter=separator):
             assert not [
@@ -110,7 +115,7 @@ def test_no_separator_makes_a_formula_of_what_a_student_wrote(tmp_path, text):
 def test_how_late_a_hand_in_is_has_all_its_digits(tmp_path):
     (student, record), *_ = RECORDS.items()
     late = {student: Entry(late_seconds=12345678.5)}
-    table, _ = export.write(Course(tmp_path), "toy", {student: record}, late)
+    table, _ = export.write(Course(tmp_path), "toy", everyone({student: record}, late))
     (line,) = csv.DictReader(table.read_text("utf-8").splitlines())
     assert line["late_seconds"] == "12345678.5"
 
@@ -119,7 +124,7 @@ def for_platforms(folder, monkeypatch, who):
     monkeypatch.setattr(origins, "origins", lambda course, assignment: who)
     (folder / "grades").mkdir()
     found = {}
-    for path in export.write_for_platforms(Course(folder), "single_head", RECORDS, ENTRIES):
+    for path in export.write_for_platforms(Course(folder), "single_head", everyone(RECORDS, ENTRIES)):
         with path.open(newline="", encoding="utf-8") as file:
             found[path.name] = list(csv.DictReader(file))
     return found
@@ -132,6 +137,7 @@ def test_hand_ins_of_unknown_origin_are_known_by_their_ids(tmp_path, monkeypatch
         "Identifier": "",
         "Full name": "",
         "ID number": "ann",
+        "Email address": "",
         "Grade": "3.25",  # with what a person changed and the penalty
         "Maximum Grade": "4.3",
         "Last modified (grade)": "",

@@ -1,0 +1,44 @@
+"""Penalties, extensions and late days take effect without grading again."""
+
+from datetime import datetime
+
+import pytest
+
+from mha_grader import cli
+from mha_grader.course.folders import Course
+from mha_grader.grading import schedule
+from mha_grader.instructor import gradebook
+from tests.mha_grader.small_course import NAME, hand_in, make
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # nbgrader's own
+
+LATE10 = """
+from nbgrader.plugins import BasePlugin
+class OnePoint(BasePlugin):
+    def late_submission_penalty(self, student_id, score, total_seconds_late):
+        return 1.0
+"""
+
+
+def test_a_plugin_of_the_course_an_extension_and_late_days(tmp_path, monkeypatch):
+    monkeypatch.setattr(schedule, "FEW", 1000)
+    root = make(tmp_path / "course", '\nc.AssignLatePenalties.plugin_class = "late10_of_test.OnePoint"\n')
+    (root / "late10_of_test.py").write_text(LATE10)
+    (hand_in(root, "ann") / "timestamp.txt").write_text("2026-03-02 12:00:00 UTC")
+    with gradebook._opened(gradebook.course_directory(Course(root)).db_url) as book:
+        book.find_assignment(NAME).duedate = datetime(2026, 3, 1, 12)
+        book.db.commit()
+
+    def penalty():
+        gradebook.settle(Course(root), NAME)
+        return gradebook.read(Course(root), NAME)["ann"].penalty
+
+    assert cli.main(["--course", str(root), "grade", NAME]) == 0
+    assert penalty() == 1.0
+    config = (root / "nbgrader_config.py").read_text()
+    (root / "nbgrader_config.py").write_text(f"{config}\nc.LatePenalties.late_days = 1\n")
+    assert penalty() == 0.0
+    (root / "nbgrader_config.py").write_text(config)
+    assert penalty() == 1.0
+    assert cli.main(["--course", str(root), "extend", "ann", NAME, "2026-03-03"]) == 0
+    assert penalty() == 0.0
