@@ -1,11 +1,11 @@
 """Checking one's own code and grading it come to the same verdict: the same parts, mistakes and words.
 
-The example hand-ins are all compared, and of each assignment some known mistakes and right styles that are drawn anew
-whenever its tests change. `python -m tests.mha_grader.learn.test_same_verdict` compares them all.
+The example hand-ins are all compared, and of each assignment some known mistakes and right styles, which are drawn
+anew whenever its tests change. `python -m tests.mha_grader.learn.test_same_verdict` compares them all.
 """
 
-import json
 import random
+import sys
 import tempfile
 from pathlib import Path
 
@@ -13,8 +13,7 @@ import pytest
 
 from examples.handins import HANDINS, write
 from mha_grader.course.assignment import load
-from mha_grader.course.folders import Course
-from mha_grader.grading import diagnose, judge, rebuild, run
+from mha_grader.grading import diagnose, judge, rebuild
 from mha_grader.grading.grade import grade_submission
 from mha_grader.grading.session import Budget, Session
 from mha_grader.grading.settings import Settings
@@ -95,18 +94,37 @@ def differences(assignment, chosen):
     return wrong
 
 
-@pytest.fixture
-def with_the_bank(monkeypatch, tmp_path):
-    """Plain processes that can import the bank, which only the course's own tests need."""
-    (tmp_path / "mha_lib").symlink_to(ROOT / "mha_lib")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+def allow_the_bank(monkeypatch, folder):
+    """Let plain processes import the bank, which only the course's own tests need."""
+    (folder / "mha_lib").symlink_to(ROOT / "mha_lib")
+    monkeypatch.setenv("PYTHONPATH", str(folder))
     names = [*process.importable(), "mha_lib"]
     monkeypatch.setattr(process, "importable", lambda: names)
 
 
 @pytest.mark.parametrize("name", Material().names)
-def test_known_mistakes_and_right_styles_get_the_same_verdict_both_ways(name, with_the_bank):
+def test_known_mistakes_and_right_styles_get_the_same_verdict_both_ways(name, monkeypatch, tmp_path):
+    allow_the_bank(monkeypatch, tmp_path)
     assignment = load(ROOT, name)
     everything = known(assignment)
     chosen = random.Random(assignment.version).sample(everything, min(DRAWN, len(everything)))
     assert differences(assignment, chosen) == []
+
+
+def main():
+    """Compare all known mistakes and right styles of all assignments; returns 1 if some verdicts differ."""
+    wrong = []
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as monkeypatch:
+        allow_the_bank(monkeypatch, Path(folder))
+        for name in Material().names:
+            assignment = load(ROOT, name)
+            found = differences(assignment, known(assignment))
+            print(name, len(known(assignment)), "compared,", len(found), "differ")
+            wrong += found
+    for difference in wrong:
+        print(difference)
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -43,6 +43,7 @@ def unpacked(tmp_path_factory):
 def run(folder, *words):
     environment = {**os.environ, "PYTHONPATH": str(folder / "packages")}
     environment |= {"HOME": str(folder / "home"), "USERPROFILE": str(folder / "home")}
+    environment |= {"PYTHONIOENCODING": "ascii"}  # as on a console that cannot show a √
     command = [sys.executable, "-P", "-m", "mha_grader", *words]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
