@@ -4,7 +4,7 @@
 # make help     all targets
 .DEFAULT_GOAL := help
 .PHONY: help course test check lint book book-cold exercises kit kill-table plain-nbgrader examples mutants
-.PHONY: soak bench clean check-python check-machine check-browser check-database
+.PHONY: same-verdict soak bench clean check-python check-machine check-browser check-database
 SHELL := /bin/bash
 
 PYTHON ?= python3
@@ -101,6 +101,9 @@ check: $(READY) lint  ## style, types and the unit tests: a minute or so
 
 mutants: $(READY)  ## how strong the hidden tests are: change the reference in every place and look what survives; ASSIGNMENT=NAME[.ITEM] for one
 	$(BIN)/python -m mha_grader.quality.mutation $(ASSIGNMENT)
+
+same-verdict: $(READY)  ## compare `mha-grade check` with grading on every known mistake and right style (many minutes)
+	$(BIN)/python -m tests.mha_grader.learn.test_same_verdict
 
 soak: $(READY)  ## grade a thousand hand-ins while processes are killed at random (some minutes)
 	$(BIN)/python -m tests.mha_grader.killing

@@ -18,6 +18,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable
 from multiprocessing import Pool
 from pathlib import Path
@@ -26,6 +27,8 @@ import yaml
 from jupyter_cache.cache.main import JupyterCacheBase
 from jupyter_cache.executors.basic import ExecutionWorkerLocalMProc, ProcessData
 from myst_nb.core.read import is_myst_markdown_notebook
+
+from mha_grader.course.kit import NAME, make_public_kit
 
 RESULTS_REST_ON = ["mha_lib", "constraints.txt"]
 BOOK_RESTS_ON = [*RESULTS_REST_ON, "_config.yml", "_toc.yml", "book", "exercises", "benchmarks/results"]
@@ -129,4 +132,8 @@ def build(root: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(build(Path(__file__).resolve().parents[1]))
+    course = Path(__file__).resolve().parents[1]
+    if status := build(course):
+        sys.exit(status)
+    with tempfile.TemporaryDirectory() as made:  # the start page links to the kit
+        shutil.copyfile(make_public_kit(course, Path(made)), course / "_build" / "html" / f"{NAME}.zip")

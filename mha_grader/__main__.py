@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -40,6 +41,9 @@ def _learn(words: Sequence[str]) -> int:
     for command in ALONE.values():
         command.add(commands)
     arguments = parser.parse_args(words)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # some consoles cannot show a √
     try:
         result: int = arguments.run(arguments)
         sys.stdout.flush()

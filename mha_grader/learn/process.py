@@ -54,7 +54,7 @@ class OwnProcess(Asked):
         with socket.create_server(("127.0.0.1", 0)) as listener:
             token = secrets.token_hex(16)
             order = {"port": listener.getsockname()[1], "token": token, "imports": layout.imports}
-            order |= {"memory": limits.memory, "file": limits.file, "allowed": importable()}
+            order |= {"memory": limits.memory, "file": limits.file, "allowed": importable(layout)}
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-B", str(WORKER)],
                 stdin=subprocess.PIPE,
@@ -109,6 +109,8 @@ class OwnProcess(Asked):
         return SandboxDied("its process has ended")
 
 
-def importable() -> list[str]:
+def importable(layout: Layout) -> list[str]:
     """Names of what can be imported in the sandbox beside Python's own library."""
-    return sorted({name.removesuffix(".py") for _, name in package_paths() if "-info" not in name})
+    return sorted(
+        {name.removesuffix(".py") for _, name in package_paths(layout.allowed) if "-info" not in name}
+    )

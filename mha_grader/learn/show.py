@@ -11,7 +11,7 @@ from mha_grader.course.assignment import Assignment
 from mha_grader.course.records import ItemRecord
 from mha_grader.course.sources import BEGIN_SOLUTION, END_SOLUTION
 from mha_grader.grading.explain import repeats
-from mha_grader.grading.judge import load_parts
+from mha_grader.grading.judge import parts_of
 from mha_grader.sandbox.text import clean
 
 FOR_ONESELF = (
@@ -52,8 +52,7 @@ def solution_lines(assignment: Assignment, item: str, reading: str) -> Iterator[
     yield from _solution(assignment.cell("solution", item).source).splitlines()
     yield ""
     yield "It keeps what the tests ask for:"
-    tested = {item: getattr(assignment.reference, item)}
-    for part in load_parts(assignment.cell("test", item).hidden, tested, assignment.reference):
+    for part in parts_of(assignment, item):
         yield f"  {part.name}: {part.proves}"
     if reading:
         yield f"The book explains it: {reading}"
