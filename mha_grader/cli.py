@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mha_grader.commands import check, collect, export, extend, new, roster
+from mha_grader.commands import change, check, collect, export, extend, new, roster
 from mha_grader.commands import progress as progress_command
 from mha_grader.course import assignment as assignments
 from mha_grader.course import store
@@ -148,6 +148,7 @@ def _parser() -> argparse.ArgumentParser:
     attempt.set_defaults(run=_try)
     check.add(commands)
     progress_command.add(commands)
+    change.add(commands)
     roster.add(commands)
     extend.add(commands)
     return parser

@@ -42,12 +42,14 @@ nbgrader notebook `solutions/<assignment>/<assignment>.ipynb` without a text is 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import copy
 import logging
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -55,11 +57,13 @@ import nbformat
 from nbgrader.converters import GenerateAssignment
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
-from nbgrader.preprocessors import ClearSolutions, SaveCells
+from nbgrader.preprocessors import ClearSolutions, NbGraderPreprocessor, SaveCells
 from traitlets.config import PyFileConfigLoader
 
 import mha_lib
 from mha_grader.course.assignment import assignments, is_plain
+from mha_grader.course.errors import CourseError
+from mha_grader.course.exchange import put_in_place
 from mha_grader.course.notebooks import instructor_notebook
 from mha_grader.course.sources import BEGIN_SOLUTION, SourceError, read_source
 from mha_grader.course.visible_checks import HELPERS, visible_checks
@@ -93,36 +97,100 @@ def build(course_root: Path, assignment: str) -> Path:
     return path
 
 
-def release(course_root: Path, assignment: str) -> Path:
-    """Build the instructor's notebook and let nbgrader make the student's and record it in the gradebook.
+def release(course_root: Path, assignment: str, *, change_items: bool = False) -> Path:
+    """Make both notebooks, record the released one in the gradebook, and put the files in their places.
+
+    All is made in a folder beside. The gradebook changes in one transaction, and each folder is exchanged for the
+    new one at once. So whatever fails, `exercises/<assignment>/` is the old folder or the new one, and a release
+    that was broken off is finished by the next.
+
+    Args:
+        course_root: the course's folder.
+        assignment: the assignment's name.
+        change_items: whether items may be added, dropped or given other points although hand-ins are in the
+            gradebook.
 
     Returns:
         The folder that goes to the students.
 
     Raises:
         SourceError: if the source is not right.
-        NbGraderException: if nbgrader refuses, for example because items were added or removed after
-            notebooks had been handed in.
+        NbGraderException: if nbgrader cannot convert the notebook.
+        CourseError: if items differ from those that hand-ins were graded on, and `change_items` is not set.
     """
-    return _release(course_root, assignment, record=True)
+    from mha_grader.instructor.nbgrader_internals import record_cells
+
+    with staged(course_root, assignment) as (made, cells):
+        course = _course_directory(course_root, assignment)
+        with _commands_beside_python():
+            record_cells(course, assignment, cells, change_items=change_items)
+        if not is_plain(course_root, assignment):
+            put_in_place(made / "solutions" / assignment, course_root / "solutions" / assignment)
+        folder = Path(course.release_directory, assignment)
+        put_in_place(made / folder, course_root / folder)
+    return course_root / folder
 
 
-def _release(course_root: Path, assignment: str, record: bool) -> Path:
-    build(course_root, assignment)
+@contextlib.contextmanager
+def staged(course_root: Path, assignment: str) -> Iterator[tuple[Path, list[Any]]]:
+    """A release in a folder of its own, which goes away afterwards.
+
+    Yields:
+        The folder, with `solutions/<assignment>/` and the release directory in it, and the cells of the notebook as
+        nbgrader's gradebook knows them: with the hidden tests, without the solutions.
+    """
+    for left in course_root.glob(f".release-{assignment}-*"):  # by a release that was killed
+        shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(dir=course_root, prefix=f".release-{assignment}-") as folder:
+        made = Path(folder)
+        _copy_sources(course_root, made)
+        yield made, _generate(made, assignment)
+
+
+def _copy_sources(course_root: Path, folder: Path) -> None:
+    (folder / "solutions").mkdir()
+    for path in [course_root / "nbgrader_config.py", *(course_root / "solutions").glob("*.py")]:
+        shutil.copyfile(path, folder / path.relative_to(course_root))
+    for name in assignments(course_root):
+        if is_plain(course_root, name):
+            shutil.copytree(course_root / "solutions" / name, folder / "solutions" / name)
+
+
+def _course_directory(course_root: Path, assignment: str) -> Any:
     root = str(course_root.resolve())
     config = PyFileConfigLoader("nbgrader_config.py", path=root).load_config()
-    course = CourseDirectory(root=root, assignment_id=assignment, config=config)
-    converter = GenerateAssignment(coursedir=course, config=config, force=True, no_database=not record)
-    if not record:
-        converter.preprocessors = [step for step in converter.preprocessors if step is not SaveCells]
+    return CourseDirectory(root=root, assignment_id=assignment, config=config)
+
+
+def _generate(course_root: Path, assignment: str) -> list[Any]:
+    """Make both notebooks in a folder that holds nothing else. Returns the cells that the gradebook should know."""
+    build(course_root, assignment)
+    course = _course_directory(course_root, assignment)
+    converter = GenerateAssignment(coursedir=course, config=course.config, force=True, no_database=True)
+    cells: list[Any] = []
+
+    class KeepCells(NbGraderPreprocessor):
+        """Stands where nbgrader saves the cells."""
+
+        def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
+            cells.extend(copy.deepcopy(nb.cells))
+            return nb, resources
+
+    steps = converter.preprocessors
+    converter.preprocessors = [KeepCells if step is SaveCells else step for step in steps]
+    converter.start()
+    return cells
+
+
+@contextlib.contextmanager
+def _commands_beside_python() -> Iterator[None]:
+    """nbgrader calls the command `alembic`, which lies beside the interpreter."""
     search_path = os.environ["PATH"]
-    # nbgrader calls the command `alembic`, which lies beside the interpreter.
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), search_path])
     try:
-        converter.start()
+        yield
     finally:
         os.environ["PATH"] = search_path
-    return course_root / course.release_directory / assignment
 
 
 def check(course_root: Path, names: Iterable[str] = ()) -> list[str]:
@@ -138,14 +206,9 @@ def check(course_root: Path, names: Iterable[str] = ()) -> list[str]:
     names = list(names)
     with tempfile.TemporaryDirectory() as scratch_folder:
         scratch = Path(scratch_folder)
-        (scratch / "solutions").mkdir()
-        for path in [course_root / "nbgrader_config.py", *(course_root / "solutions").glob("*.py")]:
-            shutil.copyfile(path, scratch / path.relative_to(course_root))
-        for name in assignments(course_root):
-            if is_plain(course_root, name):
-                shutil.copytree(course_root / "solutions" / name, scratch / "solutions" / name)
+        _copy_sources(course_root, scratch)
         for name in names or assignments(scratch):
-            _release(scratch, name, record=False)
+            _generate(scratch, name)
         expected = _files(scratch / "exercises", names)
         found = _files(course_root / "exercises", names)
     lines = []
@@ -215,7 +278,7 @@ def main(arguments: list[str] | None = None) -> int:
             return 1 if lines else 0
         for name in options.assignments or assignments(course_root):
             print(release(course_root, name).relative_to(course_root))
-    except (SourceError, NbGraderException) as error:
+    except (SourceError, CourseError, NbGraderException) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

@@ -194,7 +194,7 @@ def _parts_of(statement: ast.stmt) -> list[PartHead]:
 
 def _written_part(function: ast.FunctionDef, options: dict[str | None, Any]) -> PartHead:
     if not _is_number(options.get("points")):
-        raise SourceError(f"part {function.name!r} needs points=… with a literal positive number")
+        raise SourceError(f"part {function.name!r} needs points=… with a literal number that is not negative")
     needs = options.get("needs", ())
     needs = tuple(needs) if isinstance(needs, list | tuple) else (needs,)
     return PartHead(function.name, float(options["points"]), needs, ast.get_docstring(function) or "")
@@ -225,7 +225,7 @@ def _options(call: ast.Call) -> dict[str | None, Any]:
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and value > 0
+    return type(value) in (int, float) and value >= 0
 
 
 def _literal(node: ast.expr | None) -> Any:

@@ -7,6 +7,7 @@ nbgrader 0.9 has no setting for any of these:
   folder of the assignment counts, by whatever name its notebook was handed in, and no other file of a hand-in is
   opened or copied;
 * one open gradebook for many hand-ins: `_kept_open` replaces `Gradebook` in the modules that use it;
+* cells that change after hand-ins were graded: `record_cells` stands for its `SaveCells`, which refuses that;
 * when a hand-in came, in formgrader: `submitted_timestamp` replaces a method of `NbGraderAPI`.
 
 Importing it takes a second or two, so it is imported where it is used.
@@ -26,7 +27,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from nbgrader.api import Gradebook
+from nbgrader import utils
+from nbgrader.api import Comment, Grade, Gradebook, GradeCell, MissingEntry, SolutionCell, SourceCell
 from nbgrader.apps.api import NbGraderAPI
 from nbgrader.converters import Autograde, autograde
 from nbgrader.converters.base import NbGraderException
@@ -166,3 +168,91 @@ def _kept_open() -> Iterator[None]:
             module.Gradebook = Gradebook
         for book in books.values():
             Gradebook.close(book)
+
+
+def graded_points(coursedir: Any, assignment: str) -> tuple[dict[str, float], int]:
+    """The points of each test cell in the gradebook, and how many hand-ins are in it."""
+    with Gradebook(coursedir.db_url, coursedir.course_id) as book:
+        try:
+            notebook = book.find_notebook(assignment, assignment)
+        except MissingEntry:
+            return {}, 0
+        return {cell.name: cell.max_score for cell in notebook.grade_cells}, len(notebook.submissions)
+
+
+def record_cells(coursedir: Any, assignment: str, cells: Sequence[Any], *, change_items: bool) -> None:
+    """Make the gradebook know these cells of the assignment and no others, all in one transaction.
+
+    Scores and comments of cells that stay are kept. Those of cells that are dropped go with them.
+
+    Args:
+        coursedir: nbgrader's.
+        assignment: the assignment's name.
+        cells: of the notebook, with nbgrader's metadata.
+        change_items: whether test cells may come, go or get other points if hand-ins are in the gradebook.
+
+    Raises:
+        CourseError: if they would, and `change_items` is not set; nothing has changed then.
+    """
+    found, hand_in_count = graded_points(coursedir, assignment)
+    wanted = {
+        c.metadata.nbgrader.grade_id: float(c.metadata.nbgrader.points) for c in cells if utils.is_grade(c)
+    }
+    if hand_in_count and found != wanted and not change_items:
+        raise CourseError(
+            f"items of {assignment} were added, dropped or given other points, and hand-ins ({hand_in_count}) are "
+            f"in the gradebook: nothing was changed. `mha-grade change {assignment}` shows the differences"
+        )
+    with Gradebook(coursedir.db_url, coursedir.course_id) as book, warnings.catch_warnings():
+        warnings.simplefilter("ignore", SAWarning)  # nbgrader's own
+        book.update_or_create_assignment(assignment)
+        book.update_or_create_notebook(assignment, assignment)
+        notebook = book.find_notebook(assignment, assignment)
+        try:
+            with book.db.no_autoflush:
+                for kind in (GradeCell, SolutionCell):
+                    _record_graded(book.db, notebook, kind, cells)
+                _record_sources(book.db, notebook, cells)
+            book.db.commit()
+        except BaseException:
+            book.db.rollback()
+            raise
+
+
+def _record_graded(db: Any, notebook: Any, kind: type, cells: Sequence[Any]) -> None:
+    """Record the cells of one kind, and a place for the score or comment of each hand-in."""
+    chosen = utils.is_grade if kind is GradeCell else utils.is_solution
+    place = Grade if kind is GradeCell else Comment
+    wanted = {cell.metadata.nbgrader.grade_id: cell for cell in cells if chosen(cell)}
+    found = {cell.name: cell for cell in db.query(kind).filter_by(notebook_id=notebook.id)}
+    for name in found.keys() - wanted.keys():
+        for each in (*found[name].grades, *found[name].comments):
+            db.delete(each)
+        db.delete(found[name])
+    for name, cell in wanted.items():
+        if name in found:
+            recorded = found[name]
+        else:
+            recorded = kind(name=name, notebook=notebook)
+            db.add(recorded)
+            for hand_in in notebook.submissions:
+                db.add(place(cell=recorded, notebook=hand_in))
+        if kind is GradeCell:
+            recorded.max_score = float(cell.metadata.nbgrader.points)
+            recorded.cell_type = cell.cell_type
+
+
+def _record_sources(db: Any, notebook: Any, cells: Sequence[Any]) -> None:
+    wanted = {
+        cell.metadata.nbgrader.grade_id: cell
+        for cell in cells
+        if utils.is_grade(cell) or utils.is_solution(cell) or utils.is_locked(cell)
+    }
+    found = {cell.name: cell for cell in db.query(SourceCell).filter_by(notebook_id=notebook.id)}
+    for name in found.keys() - wanted.keys():
+        db.delete(found[name])
+    for name, cell in wanted.items():
+        recorded = found.get(name) or SourceCell(name=name, notebook=notebook)
+        db.add(recorded)
+        recorded.cell_type, recorded.locked = cell.cell_type, utils.is_locked(cell)
+        recorded.source, recorded.checksum = cell.source, cell.metadata.nbgrader.get("checksum")
