@@ -106,3 +106,14 @@ def test_a_hidden_test_that_changes_in_mid_term_regrades_the_class(course, capsy
     assert run(course, "change", NAME, "--yes") == 0
     assert run(course, "grade", NAME) == 0
     assert in_the_book(course)[0]["half"] == (3, 0, None)
+
+
+def test_a_hand_in_that_was_made_before_an_item_was_added_gets_nothing_for_it(course):
+    write(course, SOURCE.replace(HALF_ITEM, ""))
+    assert run(course, "change", NAME, "--yes") == 0
+    hand_in(course, "ann")  # from the notebook without the item
+    assert run(course, "grade", NAME) == 0
+    write(course, SOURCE)
+    assert run(course, "change", NAME, "--yes") == 0
+    assert run(course, "grade", NAME) == 0
+    assert in_the_book(course)[0]["half"] == (3, 0, None)
