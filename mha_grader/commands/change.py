@@ -1,60 +1,103 @@
-"""`mha-grade change`: other items, or other points, in an assignment that is being graded."""
+"""`mha-grade change`: change an assignment whose hand-ins have been graded."""
 
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from mha_grader.course.assignment import CourseError, assignments
+from mha_grader.course.assignment import CourseError
+from mha_grader.course.cells import id_of, text_of
 from mha_grader.course.folders import Course
-
-DESCRIPTION = """\
-Show which items of an assignment the source would drop, add or give other points, compared with what hand-ins were
-graded for; with --yes, do it. Texts, visible checks and hidden tests need no such step: `make exercises` is enough.
-
-Scores of an item that is dropped leave the gradebook; they are kept in grades/ASSIGNMENT-dropped.csv. A new item
-has 0 points for everybody until the hand-ins are graded again. Nobody's other scores or
-comments change."""
+from mha_grader.course.sources import SourceError
+from mha_grader.instructor import gradebook
 
 
 def add(commands: Any) -> None:
-    """Add the command."""
+    """Add the command's parser."""
     parser = commands.add_parser(
         "change",
-        help="drop items of a graded assignment, or change their points",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        help="change an assignment whose hand-ins have been graded",
+        description="Show how the released notebook and the gradebook differ from what the source generates now: "
+        "items, their points, cells. With --yes, release the new state. The scores of dropped items leave the "
+        "gradebook for grades/ASSIGNMENT-dropped.csv; everything else that is in it stays.",
     )
     parser.add_argument("assignment", metavar="ASSIGNMENT", help="its name, for instance single_head")
-    parser.add_argument(
-        "--yes", action="store_true", help="change it; without this, only show what would change"
-    )
+    parser.add_argument("--yes", action="store_true", help="carry it out")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show or make the changes; returns the exit code."""
+    """Show the differences and, if that is wanted, carry them out."""
     from nbgrader.converters.base import NbGraderException  # takes a second
 
     from mha_grader.course import authoring
-    from mha_grader.course.sources import SourceError
 
     course, name = Course.find(arguments.course), arguments.assignment
-    if name not in assignments(course.root):
-        raise CourseError(f"there is no assignment {name!r} in {course.root}")
     try:
-        changes = authoring.item_changes(course.root, name)
-        if arguments.yes:
-            authoring.release(course.root, name, items_may_change=True)
+        lines, hand_in_count = differences(course, name)
+        print("\n".join(lines) if lines else f"{name} is as its source generates it")
+        if arguments.yes and lines:
+            authoring.release(course.root, name, change_items=True)
     except (SourceError, NbGraderException) as error:
         raise CourseError(str(error)) from None
-    if not changes:
-        print(f"{name}: no graded item changes" + ("; it is released" if arguments.yes else ""))
-        return 0
-    print(*changes, sep="\n")
-    if arguments.yes:
-        print(f"\n{name} is released so. Now grade the class again and tell it:")
-        print(f"  mha-grade grade {name}\n  mha-grade feedback {name}")
-    else:
-        print(f"\nNothing has been changed. To change it for everybody, run: mha-grade change {name} --yes")
+    if lines and not arguments.yes:
+        print(f"\nNothing was changed. To carry it out: mha-grade change {name} --yes")
+    elif lines and hand_in_count:
+        print(f"\nDone. Grade the class again ({hand_in_count} hand-ins), and tell it:")
+        print(f"  mha-grade grade {name}\n  mha-grade feedback {name}\n  mha-grade export {name}")
     return 0
+
+
+def differences(course: Course, name: str) -> tuple[list[str], int]:
+    """What would change, a line each, and how many hand-ins are in the gradebook.
+
+    Raises:
+        SourceError: if the source is not right.
+    """
+    from mha_grader.course import authoring
+    from mha_grader.course.recorded_cells import graded_points
+
+    coursedir = gradebook.course_directory(course)
+    with authoring.staged(course.root, name) as (made, cells):
+        folder = Path(coursedir.release_directory, name)
+        old, new = _files(course.root / folder), _files(made / folder)
+    graded = [cell.metadata.nbgrader for cell in cells if cell.metadata.get("nbgrader", {}).get("grade")]
+    wanted = {cell.grade_id: float(cell.points) for cell in graded}
+    with authoring.commands_beside_python():
+        known, hand_in_count = graded_points(coursedir, name)
+    lines = _compare_points(known, wanted)
+    notebook = f"{name}.ipynb"
+    lines += _compare("cell", _cells(old.get(notebook)), _cells(new.get(notebook)))
+    if not lines and old.get(notebook) != new.get(notebook):
+        lines.append("the notebook's version changes: its hidden tests or its solutions have changed")
+    old.pop(notebook, None), new.pop(notebook)
+    return lines + _compare("file", old, new), hand_in_count
+
+
+def _compare_points(old: dict[str, float], new: dict[str, float]) -> list[str]:
+    lines = [f"item {_item(name)} ({old[name]:g} points) is dropped" for name in old if name not in new]
+    lines += [f"item {_item(name)} ({new[name]:g} points) is added" for name in new if name not in old]
+    both = [name for name in new if name in old and old[name] != new[name]]
+    return lines + [f"item {_item(name)}: {old[name]:g} points become {new[name]:g}" for name in both]
+
+
+def _item(grade_id: str) -> str:
+    return grade_id.removeprefix("test_")
+
+
+def _compare(what: str, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    lines = [f"{what} {name} is dropped" for name in old if name not in new]
+    lines += [f"{what} {name} is added" for name in new if name not in old]
+    return lines + [f"{what} {name} changes" for name in new if name in old and old[name] != new[name]]
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("*")) if path.is_file()}
+
+
+def _cells(notebook: bytes | None) -> dict[str, str]:
+    cells: Sequence[Any] = json.loads(notebook)["cells"] if notebook else []
+    return {id_of(cell, number): text_of(cell) for number, cell in enumerate(cells)}

@@ -43,6 +43,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import copy
 import logging
 import os
 import shutil
@@ -56,32 +57,23 @@ import nbformat
 from nbgrader.converters import GenerateAssignment
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
-from nbgrader.preprocessors import ClearSolutions, SaveCells
+from nbgrader.preprocessors import ClearSolutions, NbGraderPreprocessor, SaveCells
 from traitlets.config import PyFileConfigLoader
 
 import mha_lib
 from mha_grader.course.assignment import assignments, is_plain
 from mha_grader.course.errors import CourseError
+from mha_grader.course.exchange import put_in_place
 from mha_grader.course.notebooks import instructor_notebook
-from mha_grader.course.recorded_cells import RecordCells, changed_items
+from mha_grader.course.recorded_cells import record_cells
 from mha_grader.course.sources import BEGIN_SOLUTION, SourceError, read_source
 from mha_grader.course.visible_checks import HELPERS, visible_checks
-
-
-class ItemsWouldChangeError(CourseError):
-    """Items of an assignment with graded hand-ins would change."""
-
-    def __init__(self, assignment: str, changes: list[str]):
-        super().__init__(
-            "\n  ".join([f"hand-ins of {assignment} are graded, and its items would change:", *changes])
-            + f"\nTo change them for everybody, run: mha-grade change {assignment} --yes"
-        )
 
 
 def build(course_root: Path, assignment: str) -> Path:
     """Make the instructor's notebook and lay the helper files beside it.
 
-    Whatever else lay in its folder is removed: it would reach the students.
+    The folder is made anew: whatever else lay in it would reach the students.
 
     Returns:
         The path of the notebook.
@@ -89,115 +81,108 @@ def build(course_root: Path, assignment: str) -> Path:
     Raises:
         SourceError: if the source is not right.
     """
-    folder = course_root / "solutions" / assignment
-    if not is_plain(course_root, assignment):  # else it is its own source
-        with _staged(course_root) as staged:
-            _lay_out(course_root, assignment, staged)
-            _put(staged / "solutions" / assignment, folder)
-    return folder / f"{assignment}.ipynb"
+    sources = course_root / "solutions"
+    if is_plain(course_root, assignment):  # it is its own source
+        return sources / assignment / f"{assignment}.ipynb"
+    notebook = instructor_notebook(sources / f"{assignment}.py")
+    folder = sources / assignment
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    source = read_source(sources / f"{assignment}.py")
+    if checks := visible_checks(source, sources):
+        (folder / HELPERS).write_text(checks.file(), encoding="utf-8", newline="\n")
+    for name in source.metadata["mha"].get("files", []):
+        shutil.copyfile(Path(mha_lib.__path__[0]) / name, folder / Path(name).name)
+    path = folder / f"{assignment}.ipynb"
+    path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8", newline="\n")
+    return path
 
 
-def release(course_root: Path, assignment: str, *, items_may_change: bool = False) -> Path:
-    """Make the instructor's notebook and the student's, and record the student's in the gradebook.
+def release(course_root: Path, assignment: str, *, change_items: bool = False) -> Path:
+    """Make both notebooks, record the released one in the gradebook, and put the files in their places.
 
-    All is made beside the course's files first. They are replaced when nothing can go wrong any more, each at once,
-    so that a release that fails or is killed loses nothing; the next one completes it.
+    All is made in a folder beside. The gradebook changes in one transaction, and each folder is exchanged for the
+    new one at once. So whatever fails, `exercises/<assignment>/` is the old folder or the new one, and a release
+    that was broken off is finished by the next.
 
     Args:
         course_root: the course's folder.
-        assignment: its name.
-        items_may_change: whether items may come, go or change their points although hand-ins have been graded.
+        assignment: the assignment's name.
+        change_items: whether items may be added, dropped or given other points although hand-ins are in the
+            gradebook.
 
     Returns:
         The folder that goes to the students.
 
     Raises:
         SourceError: if the source is not right.
-        ItemsWouldChangeError: if items would change that may not.
-        NbGraderException: if nbgrader refuses for another reason.
+        NbGraderException: if nbgrader cannot convert the notebook.
+        CourseError: if items differ from those that hand-ins were graded on, and `change_items` is not set.
     """
-    with _staged(course_root) as staged:
-        _lay_out(course_root, assignment, staged)
-        changes = [] if items_may_change else _changed_items(course_root, assignment, staged)
-        if changes:
-            raise ItemsWouldChangeError(assignment, changes)
-        made = _generate(course_root, assignment, staged, record=True)
+    with staged(course_root, assignment) as (made, cells):
+        course = _course_directory(course_root, assignment)
+        with commands_beside_python():
+            record_cells(course, assignment, cells, change_items=change_items)
         if not is_plain(course_root, assignment):
-            _put(staged / "solutions" / assignment, course_root / "solutions" / assignment)
-        folder = course_root / made.relative_to(staged)
-        _put(made, folder)
-    return folder
+            put_in_place(made / "solutions" / assignment, course_root / "solutions" / assignment)
+        folder = Path(course.release_directory, assignment)
+        put_in_place(made / folder, course_root / folder)
+    return course_root / folder
 
 
 @contextlib.contextmanager
-def _staged(course_root: Path) -> Iterator[Path]:
-    """A folder for what is being made, on the course's own disk; what a killed release left behind is removed."""
-    for left in course_root.glob(".release-*"):
-        shutil.rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=".release-", dir=course_root) as folder:
-        yield Path(folder)
+def staged(course_root: Path, assignment: str) -> Iterator[tuple[Path, list[Any]]]:
+    """A release in a folder of its own, which goes away afterwards.
 
-
-def _put(made: Path, folder: Path) -> None:
-    """Move files into a folder, each in the place of the one of its name; the notebook last. Others are removed."""
-    folder.mkdir(parents=True, exist_ok=True)
-    names = [path.relative_to(made) for path in made.rglob("*") if path.is_file()]
-    for name in sorted(names, key=lambda name: (name.suffix == ".ipynb", name)):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        os.replace(made / name, folder / name)
-    for path in sorted(folder.rglob("*"), reverse=True):  # files before their folders
-        if path.is_dir() and not path.is_symlink():
-            if not any(path.iterdir()):
-                path.rmdir()
-        elif path.relative_to(folder) not in names:
-            path.unlink()
-
-
-def _lay_out(course_root: Path, assignment: str, staged: Path) -> None:
-    """Make the folder of the instructor's notebook in `staged`."""
-    sources, folder = course_root / "solutions", staged / "solutions" / assignment
-    if is_plain(course_root, assignment):
-        shutil.copytree(sources / assignment, folder)
-        return
-    notebook = instructor_notebook(sources / f"{assignment}.py")
-    folder.mkdir(parents=True)
-    source = read_source(sources / f"{assignment}.py")
-    if checks := visible_checks(source, sources):
-        (folder / HELPERS).write_text(checks.file(), encoding="utf-8", newline="\n")
-    for name in source.metadata["mha"].get("files", []):
-        shutil.copyfile(Path(mha_lib.__path__[0]) / name, folder / Path(name).name)
-    text = nbformat.writes(notebook) + "\n"
-    (folder / f"{assignment}.ipynb").write_text(text, encoding="utf-8", newline="\n")
-
-
-def item_changes(course_root: Path, assignment: str) -> list[str]:
-    """How the source's items differ from those of hand-ins that are in the gradebook, a line for each.
-
-    Raises:
-        SourceError: if the source is not right.
+    Yields:
+        The folder, with `solutions/<assignment>/` and the release directory in it, and the cells of the notebook as
+        nbgrader's gradebook knows them: with the hidden tests, without the solutions.
     """
-    with _staged(course_root) as staged:
-        _lay_out(course_root, assignment, staged)
-        return _changed_items(course_root, assignment, staged)
+    for left in course_root.glob(f".release-{assignment}-*"):  # by a release that was killed
+        shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(dir=course_root, prefix=f".release-{assignment}-") as folder:
+        made = Path(folder)
+        _copy_sources(course_root, made)
+        yield made, _generate(made, assignment)
 
 
-def _changed_items(course_root: Path, assignment: str, staged: Path) -> list[str]:
-    notebook = nbformat.read(staged / "solutions" / assignment / f"{assignment}.ipynb", as_version=4)
-    found = [cell.metadata.get("nbgrader", {}) for cell in notebook.cells]
-    points = {cell["grade_id"].removeprefix("test_"): cell["points"] for cell in found if cell.get("grade")}
-    with _alembic_on_the_path():
-        return changed_items(_config(course_root)[1], assignment, points)
+def _copy_sources(course_root: Path, folder: Path) -> None:
+    (folder / "solutions").mkdir()
+    for path in [course_root / "nbgrader_config.py", *(course_root / "solutions").glob("*.py")]:
+        shutil.copyfile(path, folder / path.relative_to(course_root))
+    for name in assignments(course_root):
+        if is_plain(course_root, name):
+            shutil.copytree(course_root / "solutions" / name, folder / "solutions" / name)
 
 
-def _config(course_root: Path) -> tuple[Any, str]:
-    """nbgrader's configuration of a course, and its gradebook's address."""
+def _course_directory(course_root: Path, assignment: str) -> Any:
     root = str(course_root.resolve())
     config = PyFileConfigLoader("nbgrader_config.py", path=root).load_config()
-    return config, CourseDirectory(root=root, config=config).db_url
+    return CourseDirectory(root=root, assignment_id=assignment, config=config)
+
+
+def _generate(course_root: Path, assignment: str) -> list[Any]:
+    """Make both notebooks in a folder that holds nothing else. Returns the cells that the gradebook should know."""
+    build(course_root, assignment)
+    course = _course_directory(course_root, assignment)
+    converter = GenerateAssignment(coursedir=course, config=course.config, force=True, no_database=True)
+    cells: list[Any] = []
+
+    class KeepCells(NbGraderPreprocessor):
+        """Stands where nbgrader saves the cells."""
+
+        def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
+            cells.extend(copy.deepcopy(nb.cells))
+            return nb, resources
+
+    steps = converter.preprocessors
+    converter.preprocessors = [KeepCells if step is SaveCells else step for step in steps]
+    converter.start()
+    return cells
 
 
 @contextlib.contextmanager
-def _alembic_on_the_path() -> Iterator[None]:
+def commands_beside_python() -> Iterator[None]:
     """nbgrader calls the command `alembic`, which lies beside the interpreter."""
     search_path = os.environ["PATH"]
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), search_path])
@@ -205,25 +190,6 @@ def _alembic_on_the_path() -> Iterator[None]:
         yield
     finally:
         os.environ["PATH"] = search_path
-
-
-def _generate(course_root: Path, assignment: str, staged: Path, *, record: bool) -> Path:
-    """Make the folder that goes to the students from the instructor's, both in `staged`."""
-    root = course_root.resolve()
-    config, db_url = _config(course_root)
-    config.RecordCells.dropped = str(root / "grades" / f"{assignment}-dropped.csv")
-    course = CourseDirectory(
-        root=str(staged.resolve()),
-        db_url=db_url,
-        assignment_id=assignment,
-        config=config,
-    )
-    converter = GenerateAssignment(coursedir=course, config=config, no_database=not record)
-    steps = [RecordCells if step is SaveCells else step for step in converter.preprocessors]
-    converter.preprocessors = [step for step in steps if record or step is not RecordCells]
-    with _alembic_on_the_path():
-        converter.start()
-    return staged / course.release_directory / assignment
 
 
 def check(course_root: Path, names: Iterable[str] = ()) -> list[str]:
@@ -237,11 +203,12 @@ def check(course_root: Path, names: Iterable[str] = ()) -> list[str]:
         One line for each file that differs, is missing or is left over.
     """
     names = list(names)
-    with tempfile.TemporaryDirectory() as scratch:
-        for name in names or assignments(course_root):
-            _lay_out(course_root, name, Path(scratch))
-            _generate(course_root, name, Path(scratch), record=False)
-        expected = _files(Path(scratch) / "exercises", names)
+    with tempfile.TemporaryDirectory() as scratch_folder:
+        scratch = Path(scratch_folder)
+        _copy_sources(course_root, scratch)
+        for name in names or assignments(scratch):
+            _generate(scratch, name)
+        expected = _files(scratch / "exercises", names)
         found = _files(course_root / "exercises", names)
     lines = []
     for file in sorted(expected.keys() | found.keys()):

@@ -1,110 +1,126 @@
 """Recording a notebook's cells in nbgrader's gradebook, also after hand-ins have been graded.
 
-nbgrader refuses any cell more or less then. Here text may come and go at any time, and so may items;
-`changed_items` tells which would, so that nobody changes them without knowing. What was entered for an item that
-goes is kept in a file.
+This stands for nbgrader's `SaveCells`, which refuses any cell more or less once there are hand-ins, and commits
+each cell by itself.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from nbgrader.api import (
-    Comment,
-    Grade,
-    Gradebook,
-    GradeCell,
-    MissingEntry,
-    Notebook,
-    SolutionCell,
-    SourceCell,
-)
-from nbgrader.preprocessors import SaveCells
-from traitlets import Unicode
+from nbgrader import utils
+from nbgrader.api import Comment, Grade, Gradebook, GradeCell, MissingEntry, SolutionCell, SourceCell
+from sqlalchemy.exc import SAWarning
+
+from mha_grader.course.errors import CourseError
 
 KEPT = ("student", "item", "auto_score", "manual_score", "extra_credit")
 
 
-def changed_items(db_url: str, assignment: str, points: Mapping[str, float]) -> list[str]:
-    """How items differ from those that graded hand-ins have, a line for each; none if there are no hand-ins.
-
-    Args:
-        db_url: the gradebook's.
-        assignment: the assignment's name, which is its notebook's as well.
-        points: what each item would be worth.
-    """
-    with Gradebook(db_url) as book:
+def graded_points(coursedir: Any, assignment: str) -> tuple[dict[str, float], int]:
+    """The points of each test cell in the gradebook, and how many hand-ins are in it."""
+    with Gradebook(coursedir.db_url, coursedir.course_id) as book:
         try:
             notebook = book.find_notebook(assignment, assignment)
         except MissingEntry:
-            return []
-        if not notebook.submissions:
-            return []
-        old = {cell.name.removeprefix("test_"): cell.max_score for cell in notebook.grade_cells}
-    lines = [f"{item} is dropped ({old[item]:g} points)" for item in old.keys() - points.keys()]
-    lines += [f"{item} is new ({points[item]:g} points)" for item in points.keys() - old.keys()]
-    lines += [
-        f"{item} has {points[item]:g} points instead of {old[item]:g}"
-        for item in old.keys() & points.keys()
-        if old[item] != points[item]
-    ]
-    return sorted(lines)
+            return {}, 0
+        return {cell.name: cell.max_score for cell in notebook.grade_cells}, len(notebook.submissions)
 
 
-class RecordCells(SaveCells):  # type: ignore[misc, unused-ignore]  # nbgrader has no types
-    """nbgrader's step that records cells, without its refusal."""
+def record_cells(coursedir: Any, assignment: str, cells: Sequence[Any], *, change_items: bool) -> None:
+    """Make the gradebook know these cells of the assignment and no others, all in one transaction.
 
-    dropped = Unicode("", help="the CSV file that keeps the scores of items that go").tag(config=True)
+    Scores and comments of cells that stay are kept. Those of cells that are dropped go with them; the scores are
+    kept in `grades/<assignment>-dropped.csv`.
 
-    def _create_notebook(self, nb: Any) -> None:
+    Args:
+        coursedir: nbgrader's.
+        assignment: the assignment's name.
+        cells: of the notebook, with nbgrader's metadata.
+        change_items: whether test cells may come, go or get other points if hand-ins are in the gradebook.
+
+    Raises:
+        CourseError: if they would, and `change_items` is not set; nothing has changed then.
+    """
+    found, hand_in_count = graded_points(coursedir, assignment)
+    wanted = {
+        c.metadata.nbgrader.grade_id: float(c.metadata.nbgrader.points) for c in cells if utils.is_grade(c)
+    }
+    if hand_in_count and found != wanted and not change_items:
+        raise CourseError(
+            f"items of {assignment} were added, dropped or given other points, and hand-ins ({hand_in_count}) are "
+            f"in the gradebook: nothing was changed. `mha-grade change {assignment}` shows the differences"
+        )
+    with Gradebook(coursedir.db_url, coursedir.course_id) as book, warnings.catch_warnings():
+        warnings.simplefilter("ignore", SAWarning)  # nbgrader's own
+        book.update_or_create_assignment(assignment)
+        book.update_or_create_notebook(assignment, assignment)
+        notebook = book.find_notebook(assignment, assignment)
         try:
-            notebook = self.gradebook.find_notebook(self.notebook_id, self.assignment_id)
-        except MissingEntry:
-            notebook = None
-        if notebook is not None and notebook.submissions:
-            self._adapt(notebook)
-        super()._create_notebook(nb)
+            with book.db.no_autoflush:
+                gone = [cell for cell in notebook.grade_cells if cell.name not in wanted]
+                _keep_scores(Path(coursedir.root, "grades", f"{assignment}-dropped.csv"), gone)
+                for kind in (GradeCell, SolutionCell):
+                    _record_graded(book.db, notebook, kind, cells)
+                _record_sources(book.db, notebook, cells)
+            book.db.commit()
+        except BaseException:
+            book.db.rollback()
+            raise
 
-    def _adapt(self, notebook: Notebook) -> None:
-        """Drop cells that are gone, and give the hand-ins an entry for each cell that is new; all or nothing."""
-        session = self.gradebook.db
-        gone = [cell for cell in notebook.grade_cells if cell.name not in self.new_grade_cells]
-        self._keep_scores(gone)
-        gone += [cell for cell in notebook.solution_cells if cell.name not in self.new_solution_cells]
-        for cell in gone:
-            for entry in cell.grades or cell.comments or []:
-                session.delete(entry)
-            session.delete(cell)
-        for cell in notebook.source_cells:
-            if cell.name not in self.new_source_cells:
-                session.delete(cell)
-        self._add(notebook, GradeCell, Grade, notebook.grade_cells, self.new_grade_cells)
-        self._add(notebook, SolutionCell, Comment, notebook.solution_cells, self.new_solution_cells)
-        self._add(notebook, SourceCell, None, notebook.source_cells, self.new_source_cells)
-        session.commit()
 
-    def _add(self, notebook: Notebook, kind: Any, entry: Any, old: Any, new: Mapping[str, Any]) -> None:
-        session = self.gradebook.db
-        for name in new.keys() - {cell.name for cell in old}:
-            cell = kind(name=name, notebook=notebook, **new[name])
-            session.add(cell)
-            session.flush()  # gives it its id
-            for submitted in notebook.submissions if entry else ():
-                session.add(entry(cell_id=cell.id, notebook=submitted))
+def _keep_scores(kept: Path, gone: Iterable[Any]) -> None:
+    """Write the scores of cells that go to the end of a file."""
+    rows = [
+        [entry.student.id, cell.name, entry.auto_score, entry.manual_score, entry.extra_credit]
+        for cell in gone
+        for entry in cell.grades
+    ]
+    if rows:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        heading = [] if kept.exists() else [KEPT]
+        with kept.open("a", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([*heading, *rows])
 
-    def _keep_scores(self, gone: list[Any]) -> None:
-        """Write the scores of items that go to the end of a file, before they go."""
-        rows = [
-            [grade.student.id, cell.name, grade.auto_score, grade.manual_score, grade.extra_credit]
-            for cell in gone
-            for grade in cell.grades
-        ]
-        if rows:
-            path = Path(self.dropped)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            heading = [] if path.exists() else [KEPT]
-            with path.open("a", encoding="utf-8", newline="") as file:
-                csv.writer(file).writerows([*heading, *rows])
+
+def _record_graded(db: Any, notebook: Any, kind: type, cells: Sequence[Any]) -> None:
+    """Record the cells of one kind, and a place for the score or comment of each hand-in."""
+    chosen = utils.is_grade if kind is GradeCell else utils.is_solution
+    place = Grade if kind is GradeCell else Comment
+    wanted = {cell.metadata.nbgrader.grade_id: cell for cell in cells if chosen(cell)}
+    found = {cell.name: cell for cell in db.query(kind).filter_by(notebook_id=notebook.id)}
+    for name in found.keys() - wanted.keys():
+        for each in (*found[name].grades, *found[name].comments):
+            db.delete(each)
+        db.delete(found[name])
+    for name, cell in wanted.items():
+        if name in found:
+            recorded = found[name]
+        else:
+            recorded = kind(name=name, notebook=notebook)
+            db.add(recorded)
+            for hand_in in notebook.submissions:
+                db.add(place(cell=recorded, notebook=hand_in))
+        if kind is GradeCell:
+            recorded.max_score = float(cell.metadata.nbgrader.points)
+            recorded.cell_type = cell.cell_type
+
+
+def _record_sources(db: Any, notebook: Any, cells: Sequence[Any]) -> None:
+    wanted = {
+        cell.metadata.nbgrader.grade_id: cell
+        for cell in cells
+        if utils.is_grade(cell) or utils.is_solution(cell) or utils.is_locked(cell)
+    }
+    found = {cell.name: cell for cell in db.query(SourceCell).filter_by(notebook_id=notebook.id)}
+    for name in found.keys() - wanted.keys():
+        db.delete(found[name])
+    for name, cell in wanted.items():
+        recorded = found.get(name) or SourceCell(name=name, notebook=notebook)
+        db.add(recorded)
+        recorded.cell_type, recorded.locked = cell.cell_type, utils.is_locked(cell)
+        recorded.source, recorded.checksum = cell.source, cell.metadata.nbgrader.get("checksum")

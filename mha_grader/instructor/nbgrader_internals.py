@@ -9,6 +9,9 @@ nbgrader 0.9 has no setting for any of these:
 * one open gradebook for many hand-ins: `_kept_open` replaces `Gradebook` in the modules that use it;
 * when a hand-in came, in formgrader: `submitted_timestamp` replaces a method of `NbGraderAPI`.
 
+What stands for its `SaveCells`, which refuses that cells change after hand-ins were graded, is
+`mha_grader.course.recorded_cells`.
+
 Importing it takes a second or two, so it is imported where it is used.
 """
 

@@ -1,11 +1,17 @@
 """From text sources to released notebooks, and the command that makes and checks them."""
 
 import json
+import os
+import random
+import subprocess
+import sys
+import time
 
 import pytest
 from nbgrader.api import Gradebook
 
 from mha_grader.course.authoring import check, main, release
+from mha_grader.course.sources import SourceError
 from tests.mha_grader.course.demo_course import ANSWERS, DEMO, ROOT, cells_of
 
 # The released notebook
@@ -116,13 +122,62 @@ def test_the_command_says_what_is_wrong_with_a_source(course, monkeypatch, capsy
 
 
 @pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning")  # from nbgrader's own gradebook
-def test_the_command_says_why_nbgrader_refuses(course, monkeypatch, caplog, capsys):
+def test_an_item_cannot_go_by_accident_once_there_is_a_hand_in_and_nothing_is_lost(
+    course, monkeypatch, capsys
+):
     monkeypatch.chdir(course)
     release(course, "demo")
     with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
         gradebook.add_student("anna")
         gradebook.add_submission("demo", "anna")
+    before = contents(course)
     (course / "solutions" / "demo.py").write_text(DEMO.replace(ANSWERS, ""))
     assert main([]) == 1
-    assert "there are submissions associated with it" in caplog.text
-    assert "Please see" in capsys.readouterr().err
+    assert "mha-grade change demo" in capsys.readouterr().err
+    assert contents(course) == before
+
+
+def contents(course):
+    """All generated files, and the test cells in the gradebook."""
+    files = {p: p.read_bytes() for room in ("solutions", "exercises") for p in course.glob(f"{room}/demo/*")}
+    with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
+        cells = gradebook.find_notebook("demo", "demo").grade_cells
+        return files, {cell.name: cell.max_score for cell in cells}
+
+
+def test_a_source_that_is_not_right_leaves_what_was_released(course):
+    release(course, "demo")
+    before = contents(course)
+    (course / "solutions" / "demo.py").write_text(DEMO.replace("points=2)", "points=-2)"))
+    with pytest.raises(SourceError):
+        release(course, "demo")
+    assert contents(course) == before
+
+
+def test_a_release_that_is_killed_at_any_moment_leaves_the_old_folder_or_the_new_one(course):
+    release(course, "demo")
+    texts = [DEMO, DEMO.replace("# # Demo", "# # Another demo").replace("points=2)", "points=4)")]
+    states = []
+    for text in texts:
+        (course / "solutions" / "demo.py").write_text(text)
+        release(course, "demo")
+        states.append(contents(course))
+    chance, code = random.Random(5), "from mha_grader.course.authoring import main; main(['demo'])"
+    for number in range(4):
+        (course / "solutions" / "demo.py").write_text(texts[number % 2])
+        left, environment = set(course.glob(".release-*")), {**os.environ, "PYTHONPATH": str(ROOT)}
+        running = subprocess.Popen([sys.executable, "-c", code], cwd=course, env=environment)
+        while running.poll() is None and set(course.glob(".release-*")) <= left:
+            time.sleep(0.01)  # it imports nbgrader
+        time.sleep(chance.uniform(0, 1.5))
+        running.kill()
+        running.wait()
+        files, points = contents(course)
+        for room in ("solutions", "exercises"):
+            of_room = {path: data for path, data in files.items() if path.parents[1].name == room}
+            assert any(of_room.items() <= old.items() and of_room for old, _ in states)
+            assert len(of_room) == 2
+        assert points in [known for _, known in states]
+    release(course, "demo")
+    assert contents(course) == states[1]
+    assert not list(course.glob(".release-*"))
