@@ -60,10 +60,11 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # **How to work.** `checks.py` must lie in the folder of this notebook, as it does in the kit. Each item has a
 # cell to write in: put your code in place of the lines `# YOUR CODE HERE` and `raise NotImplementedError()`,
-# keep the names and the parameters, and run the check in the cell below it. The check prints `ok`, or what was
-# expected and what came. If you cannot do an item, go on: the points of the others can be had without it. The
-# layers may use your `attention`, and `from_builtin` your `MultiHeadAttention`: what is wrong there costs its
-# own points only. You may add cells and methods of your own.
+# keep the names and the parameters, and run the check in the cell below it. The check prints `ok`, or one
+# sentence that says what is wrong and how to see more. If you cannot do an item, go on: the points of the
+# others can be had without it. The layers may use your `attention`, and `from_builtin` your
+# `MultiHeadAttention`: what is wrong there costs its own points only. You may add cells and methods of your
+# own.
 #
 # **How it is graded.** By more tests than you see here: other sizes, other numbers, more of each contract.
 # Every item is tested in parts, and each part that passes earns its points. Before a layer is tested, numbers
@@ -1608,3 +1609,6 @@ for n in (128, 256, 512, 1024):
 #
 # Choose *Restart kernel and run all cells*, look through the checks once more, save, and hand in this one
 # file. Keep its name.
+#
+# If you learn alone and have installed the course's package, `mha-grade check batched_torch.ipynb` runs the
+# hidden tests on your own code.

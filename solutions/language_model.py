@@ -42,8 +42,8 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # **How to work.** `checks.py` must lie in the folder of this notebook, as it does in the kit. Each item has a
 # cell to write in: put your code in place of the lines `# YOUR CODE HERE` and `raise NotImplementedError()`,
-# keep the names and the parameters, and run the check in the cell below it. You may add cells and classes of your
-# own, for instance the block that you built before.
+# keep the names and the parameters, and run the check in the cell below it. You may add cells and classes of
+# your own, for instance the block that you built before.
 #
 # **How it is graded.** The tests call your model, and train it for about a hundred steps on a text of their own.
 # How it is built inside is up to you: layers, names, norms and positions are not looked at, only what comes out.
@@ -557,3 +557,6 @@ plt.show()
 #
 # Choose *Restart kernel and run all cells*, look through the checks once more, save, and hand in this one
 # file. Keep its name.
+#
+# If you learn alone and have installed the course's package, `mha-grade check language_model.ipynb` runs the
+# hidden tests on your own code.

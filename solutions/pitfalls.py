@@ -671,3 +671,6 @@ parts = checker_parts(check_multi_head_attention, "multi_head.multi_head_attenti
 #
 # Choose *Restart kernel and run all cells*, look through the checks once more, save, and hand in this one
 # file. Keep its name.
+#
+# If you learn alone and have installed the course's package, `mha-grade check pitfalls.ipynb` runs the hidden
+# tests on your own code.

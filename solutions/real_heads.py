@@ -43,12 +43,13 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # Together {points} points.
 #
-# **How to work.** `checks.py`, `minilm.py` and `minilm_sample.npz` must lie in the folder of this notebook, as
-# they do in the kit. Put your code in place of the lines `# YOUR CODE HERE` and `raise NotImplementedError()`,
-# keep the names and the parameters, and run the check below. It prints `ok`, or what was expected and what
-# came. If you cannot do an item, go on: no item needs your code of another one. But `keep_heads` and
-# `head_importance` may use your earlier items: what is wrong there costs its own points only. The cells that
-# look into the model use your code, and so do most of the questions at the end. You may add cells of your own.
+# **How to work.** `checks.py`, `minilm.py` and `minilm_sample.npz` must lie in the folder of this notebook,
+# as they do in the kit. Put your code in place of the lines `# YOUR CODE HERE` and `raise
+# NotImplementedError()`, keep the names and the parameters, and run the check below. It prints `ok`, or one
+# sentence that says what is wrong and how to see more. If you cannot do an item, go on: no item needs your
+# code of another one. But `keep_heads` and `head_importance` may use your earlier items: what is wrong there
+# costs its own points only. The cells that look into the model use your code, and so do most of the questions
+# at the end. You may add cells of your own.
 #
 # **How it is graded.** By more tests than you see here, with small random weights: other sizes, other numbers,
 # more of each contract. Every item is tested in parts, and each part that passes earns its points. Any code
@@ -1006,3 +1007,6 @@ parts = part_for_each(
 #
 # Choose *Restart kernel and run all cells*, look through the checks once more, save, and hand in this one
 # file. Keep its name.
+#
+# If you learn alone and have installed the course's package, `mha-grade check real_heads.ipynb` runs the
+# hidden tests on your own code.

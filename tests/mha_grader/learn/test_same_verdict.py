@@ -1,7 +1,7 @@
 """Checking one's own code and grading it come to the same verdict: the same parts, mistakes and words.
 
 Some of the example hand-ins are compared, and of each assignment one known mistake or right style, which is drawn
-anew whenever its tests change. `make same-verdict` compares them all, which takes about an hour.
+anew whenever its tests change. `make same-verdict` compares them all, which takes long.
 """
 
 import random
