@@ -58,22 +58,21 @@ def differences(course: Course, name: str) -> tuple[list[str], int]:
         SourceError: if the source is not right.
     """
     from mha_grader.course import authoring
-    from mha_grader.course.recorded_cells import graded_points
+    from mha_grader.course.recorded_cells import graded_points, points_of
 
     coursedir = gradebook.course_directory(course)
-    with authoring.staged(course.root, name) as (made, cells):
+    with authoring.staged(course.root, name) as (made, notebook):
         folder = Path(coursedir.release_directory, name)
         old, new = _files(course.root / folder), _files(made / folder)
-    graded = [cell.metadata.nbgrader for cell in cells if cell.metadata.get("nbgrader", {}).get("grade")]
-    wanted = {cell.grade_id: float(cell.points) for cell in graded}
+    wanted = points_of(notebook)
     with authoring.commands_beside_python():
         known, hand_in_count = graded_points(coursedir, name)
     lines = _compare_points(known, wanted)
-    notebook = f"{name}.ipynb"
-    lines += _compare("cell", _cells(old.get(notebook)), _cells(new.get(notebook)))
-    if not lines and old.get(notebook) != new.get(notebook):
+    file = f"{name}.ipynb"
+    lines += _compare("cell", _cells(old.get(file)), _cells(new.get(file)))
+    if not lines and old.get(file) != new.get(file):
         lines.append("the notebook's version changes: its hidden tests or its solutions have changed")
-    old.pop(notebook, None), new.pop(notebook)
+    old.pop(file, None), new.pop(file)
     return lines + _compare("file", old, new), hand_in_count
 
 

@@ -119,10 +119,10 @@ def release(course_root: Path, assignment: str, *, change_items: bool = False) -
         NbGraderException: if nbgrader cannot convert the notebook.
         CourseError: if items differ from those that hand-ins were graded on, and `change_items` is not set.
     """
-    with staged(course_root, assignment) as (made, cells):
+    with staged(course_root, assignment) as (made, notebook):
         course = _course_directory(course_root, assignment)
         with commands_beside_python():
-            record_cells(course, assignment, cells, change_items=change_items)
+            record_cells(course, assignment, notebook, change_items=change_items)
         if not is_plain(course_root, assignment):
             put_in_place(made / "solutions" / assignment, course_root / "solutions" / assignment)
         folder = Path(course.release_directory, assignment)
@@ -131,12 +131,12 @@ def release(course_root: Path, assignment: str, *, change_items: bool = False) -
 
 
 @contextlib.contextmanager
-def staged(course_root: Path, assignment: str) -> Iterator[tuple[Path, list[Any]]]:
+def staged(course_root: Path, assignment: str) -> Iterator[tuple[Path, Any]]:
     """A release in a folder of its own, which goes away afterwards.
 
     Yields:
-        The folder, with `solutions/<assignment>/` and the release directory in it, and the cells of the notebook as
-        nbgrader's gradebook knows them: with the hidden tests, without the solutions.
+        The folder, with `solutions/<assignment>/` and the release directory in it, and the notebook as nbgrader's
+        gradebook knows it: with the hidden tests, without the solutions.
     """
     for left in course_root.glob(f".release-{assignment}-*"):  # by a release that was killed
         shutil.rmtree(left, ignore_errors=True)
@@ -161,24 +161,24 @@ def _course_directory(course_root: Path, assignment: str) -> Any:
     return CourseDirectory(root=root, assignment_id=assignment, config=config)
 
 
-def _generate(course_root: Path, assignment: str) -> list[Any]:
-    """Make both notebooks in a folder that holds nothing else. Returns the cells that the gradebook should know."""
+def _generate(course_root: Path, assignment: str) -> Any:
+    """Make both notebooks in a folder that holds nothing else. Returns the one that the gradebook should know."""
     build(course_root, assignment)
     course = _course_directory(course_root, assignment)
     converter = GenerateAssignment(coursedir=course, config=course.config, force=True, no_database=True)
-    cells: list[Any] = []
+    kept: list[Any] = []
 
-    class KeepCells(NbGraderPreprocessor):
+    class KeepNotebook(NbGraderPreprocessor):
         """Stands where nbgrader saves the cells."""
 
         def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
-            cells.extend(copy.deepcopy(nb.cells))
+            kept.append(copy.deepcopy(nb))
             return nb, resources
 
     steps = converter.preprocessors
-    converter.preprocessors = [KeepCells if step is SaveCells else step for step in steps]
+    converter.preprocessors = [KeepNotebook if step is SaveCells else step for step in steps]
     converter.start()
-    return cells
+    return kept[0]
 
 
 @contextlib.contextmanager

@@ -7,32 +7,55 @@ each cell by itself.
 from __future__ import annotations
 
 import csv
+import json
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from nbgrader import utils
-from nbgrader.api import Comment, Grade, Gradebook, GradeCell, MissingEntry, SolutionCell, SourceCell
+from nbgrader.api import (
+    Comment,
+    Grade,
+    Gradebook,
+    GradeCell,
+    MissingEntry,
+    SolutionCell,
+    SourceCell,
+    TaskCell,
+)
 from sqlalchemy.exc import SAWarning
 
 from mha_grader.course.errors import CourseError
 
+# Kinds of cells, which cells are of the kind, and what a hand-in has for each
+KINDS = (
+    (GradeCell, utils.is_grade, (Grade,)),
+    (SolutionCell, utils.is_solution, (Comment,)),
+    (TaskCell, utils.is_task, (Grade, Comment)),
+)
 KEPT = ("student", "item", "auto_score", "manual_score", "extra_credit")
 
 
 def graded_points(coursedir: Any, assignment: str) -> tuple[dict[str, float], int]:
-    """The points of each test cell in the gradebook, and how many hand-ins are in it."""
+    """The points of each graded cell in the gradebook, and how many hand-ins are in it."""
     with Gradebook(coursedir.db_url, coursedir.course_id) as book:
         try:
             notebook = book.find_notebook(assignment, assignment)
         except MissingEntry:
             return {}, 0
-        return {cell.name: cell.max_score for cell in notebook.grade_cells}, len(notebook.submissions)
+        graded = [*notebook.grade_cells, *notebook.task_cells]
+        return {cell.name: cell.max_score for cell in graded}, len(notebook.submissions)
 
 
-def record_cells(coursedir: Any, assignment: str, cells: Sequence[Any], *, change_items: bool) -> None:
-    """Make the gradebook know these cells of the assignment and no others, all in one transaction.
+def points_of(notebook: Any) -> dict[str, float]:
+    """What each graded cell of a notebook is worth, by its name."""
+    graded = [cell for cell in notebook.cells if utils.is_grade(cell) or utils.is_task(cell)]
+    return {cell.metadata.nbgrader.grade_id: float(cell.metadata.nbgrader.points) for cell in graded}
+
+
+def record_cells(coursedir: Any, assignment: str, made: Any, *, change_items: bool) -> None:
+    """Make the gradebook know the cells of a notebook and no others, all in one transaction.
 
     Scores and comments of cells that stay are kept. Those of cells that are dropped go with them; the scores are
     kept in `grades/<assignment>-dropped.csv`.
@@ -40,16 +63,14 @@ def record_cells(coursedir: Any, assignment: str, cells: Sequence[Any], *, chang
     Args:
         coursedir: nbgrader's.
         assignment: the assignment's name.
-        cells: of the notebook, with nbgrader's metadata.
+        made: the notebook, whose cells have nbgrader's metadata.
         change_items: whether test cells may come, go or get other points if hand-ins are in the gradebook.
 
     Raises:
         CourseError: if they would, and `change_items` is not set; nothing has changed then.
     """
     found, hand_in_count = graded_points(coursedir, assignment)
-    wanted = {
-        c.metadata.nbgrader.grade_id: float(c.metadata.nbgrader.points) for c in cells if utils.is_grade(c)
-    }
+    wanted = points_of(made)
     if hand_in_count and found != wanted and not change_items:
         raise CourseError(
             f"items of {assignment} were added, dropped or given other points, and hand-ins ({hand_in_count}) are "
@@ -62,11 +83,14 @@ def record_cells(coursedir: Any, assignment: str, cells: Sequence[Any], *, chang
         notebook = book.find_notebook(assignment, assignment)
         try:
             with book.db.no_autoflush:
-                gone = [cell for cell in notebook.grade_cells if cell.name not in wanted]
+                gone = [
+                    cell for cell in (*notebook.grade_cells, *notebook.task_cells) if cell.name not in wanted
+                ]
                 _keep_scores(Path(coursedir.root, "grades", f"{assignment}-dropped.csv"), gone)
-                for kind in (GradeCell, SolutionCell):
-                    _record_graded(book.db, notebook, kind, cells)
-                _record_sources(book.db, notebook, cells)
+                for kind, chosen, places in KINDS:
+                    _record_kind(book.db, notebook, kind, chosen, places, made.cells)
+                _record_sources(book.db, notebook, made.cells)
+                notebook.kernelspec = json.dumps(made.metadata.get("kernelspec", {}))
             book.db.commit()
         except BaseException:
             book.db.rollback()
@@ -87,14 +111,19 @@ def _keep_scores(kept: Path, gone: Iterable[Any]) -> None:
             csv.writer(file).writerows([*heading, *rows])
 
 
-def _record_graded(db: Any, notebook: Any, kind: type, cells: Sequence[Any]) -> None:
-    """Record the cells of one kind, and a place for the score or comment of each hand-in."""
-    chosen = utils.is_grade if kind is GradeCell else utils.is_solution
-    place = Grade if kind is GradeCell else Comment
+def _record_kind(
+    db: Any,
+    notebook: Any,
+    kind: type,
+    chosen: Callable[[Any], bool],
+    places: Sequence[type],
+    cells: Sequence[Any],
+) -> None:
+    """Record the cells of one kind, and the places of each hand-in for what is entered about them."""
     wanted = {cell.metadata.nbgrader.grade_id: cell for cell in cells if chosen(cell)}
     found = {cell.name: cell for cell in db.query(kind).filter_by(notebook_id=notebook.id)}
     for name in found.keys() - wanted.keys():
-        for each in (*found[name].grades, *found[name].comments):
+        for each in (*(found[name].grades or ()), *(found[name].comments or ())):
             db.delete(each)
         db.delete(found[name])
     for name, cell in wanted.items():
@@ -103,9 +132,10 @@ def _record_graded(db: Any, notebook: Any, kind: type, cells: Sequence[Any]) -> 
         else:
             recorded = kind(name=name, notebook=notebook)
             db.add(recorded)
-            for hand_in in notebook.submissions:
-                db.add(place(cell=recorded, notebook=hand_in))
-        if kind is GradeCell:
+            for place in places:
+                for hand_in in notebook.submissions:
+                    db.add(place(cell=recorded, notebook=hand_in))
+        if kind is not SolutionCell:
             recorded.max_score = float(cell.metadata.nbgrader.points)
             recorded.cell_type = cell.cell_type
 
@@ -114,7 +144,7 @@ def _record_sources(db: Any, notebook: Any, cells: Sequence[Any]) -> None:
     wanted = {
         cell.metadata.nbgrader.grade_id: cell
         for cell in cells
-        if utils.is_grade(cell) or utils.is_solution(cell) or utils.is_locked(cell)
+        if utils.is_grade(cell) or utils.is_solution(cell) or utils.is_locked(cell) or utils.is_task(cell)
     }
     found = {cell.name: cell for cell in db.query(SourceCell).filter_by(notebook_id=notebook.id)}
     for name in found.keys() - wanted.keys():

@@ -42,7 +42,8 @@ def handed_out(course, tmp_path_factory):
     for name in ("pyproject.toml", "constraints.txt"):
         (course / name).write_bytes((ROOT / name).read_bytes())
     kit = tmp_path_factory.mktemp("kit")
-    make_kit(course, kit)
+    for name in assignments(course):
+        make_kit(course, kit / name, name)
     files = [path for folder in (course / "exercises", kit) for path in folder.rglob("*") if path.is_file()]
     return {path: path.read_text("utf-8") for path in files if path.suffix not in (".zip", ".npz")}
 

@@ -211,7 +211,7 @@ WRONG = {
         DEMO.replace("points=2", "points=len('ab')"),
         "part 'values' needs points=…",
     ),
-    "points of 0": (DEMO.replace("points=2", "points=0"), "part 'values' needs points=…"),
+    "points below 0": (DEMO.replace("points=2", "points=-1"), "part 'values' needs points=…"),
     "no points": (DEMO.replace("points=2", ""), "part 'values' needs points=…"),
     "a part without docstring": (DEMO.replace('"The values."', "pass"), "part 'values' has no docstring"),
     "a part twice": (DEMO.replace("def shape", "def values"), "two parts are called 'values'"),
