@@ -135,5 +135,6 @@ if __name__ == "__main__":
     course = Path(__file__).resolve().parents[1]
     if status := build(course):
         sys.exit(status)
-    with tempfile.TemporaryDirectory() as made:  # the start page links to the kit
-        shutil.copyfile(make_public_kit(course, Path(made)), course / "_build" / "html" / f"{NAME}.zip")
+    if (course / "exercises").is_dir():
+        with tempfile.TemporaryDirectory() as made:  # the start page links to the kit
+            shutil.copyfile(make_public_kit(course, Path(made)), course / "_build" / "html" / f"{NAME}.zip")
