@@ -14,21 +14,26 @@ _EXCHANGE = 2  # RENAME_EXCHANGE, see renameat2(2)
 def put_in_place(new: Path, place: Path) -> None:
     """Put a folder in its place. What stood there is removed afterwards.
 
+    Where the system cannot exchange two folders at once (it is not Linux, or the file system cannot), there is a
+    moment in which the place is empty.
+
     Args:
         new: the folder, on the same file system.
         place: where it should be; there may be a folder already.
-
-    Raises:
-        OSError: if the file system cannot exchange two folders at once.
     """
     place.parent.mkdir(parents=True, exist_ok=True)
     if not place.exists():
         os.rename(new, place)
-        return
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.renameat2(_HERE, os.fsencode(new), _HERE, os.fsencode(place), _EXCHANGE):
-        number = ctypes.get_errno()
-        raise OSError(
-            number, f"{os.strerror(number)}: this file system cannot exchange two folders", str(place)
-        )
-    shutil.rmtree(new)
+    elif _exchange(new, place):
+        shutil.rmtree(new)
+    else:
+        old = new.with_name(f"{new.name}.old")
+        os.rename(place, old)
+        os.rename(new, place)
+        shutil.rmtree(old)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange two folders at once; whether this system can."""
+    rename = getattr(ctypes.CDLL(None), "renameat2", None)
+    return rename is not None and not rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE)
