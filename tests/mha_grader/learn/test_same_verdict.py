@@ -41,19 +41,20 @@ def verdict(record):
 
 def verdicts_on_example(student, tmp_path, monkeypatch):
     """What grading and checking say of an example hand-in."""
-    inside = tmp_path / "a" / "b" / "c"  # some of them write above the folder that they find themselves in
-    inside.mkdir(parents=True)
-    monkeypatch.setattr(tempfile, "tempdir", str(inside))
     assignment = load(ROOT, "single_head")
     write(assignment, tmp_path)
     try:
         data = rebuild.find(tmp_path / student / "single_head", assignment).data
     except rebuild.Unusable:
         data = b"{"
-    return [
-        verdict(grade_submission(assignment, kind(secret=DRAWS, course=ROOT, budget=SHORT), data))
-        for kind in (Settings, OwnSettings)
-    ]
+    with tempfile.TemporaryDirectory() as short:  # sockets' names may not be longer
+        inside = Path(short) / "a" / "b" / "c"  # some write above the folder that they find themselves in
+        inside.mkdir(parents=True)
+        monkeypatch.setattr(tempfile, "tempdir", str(inside))
+        return [
+            verdict(grade_submission(assignment, kind(secret=DRAWS, course=ROOT, budget=SHORT), data))
+            for kind in (Settings, OwnSettings)
+        ]
 
 
 @pytest.mark.parametrize("student", list(HANDINS["single_head"])[::5])
