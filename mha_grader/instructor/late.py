@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import sys
 from collections import defaultdict
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -165,15 +164,3 @@ def _order(assignment: Any) -> tuple[datetime, str]:
 def days(seconds: float) -> int:
     """Days that were begun."""
     return math.ceil(seconds / DAY)
-
-
-def late_days_used(book: Any, course: Course, config: Any) -> Mapping[str, int]:
-    """The late days that each student has used in the whole term, at most those that there are."""
-    step = penalties(course, config)
-    used: defaultdict[str, int] = defaultdict(int)
-    for each in book.assignments:
-        late = _late_by_platform(course, each.name)
-        for submission in each.submissions:
-            student = submission.student_id
-            used[student] += days(_seconds(submission, late.get(student, False)))
-    return {student: min(step.late_days, number) for student, number in used.items() if number}
