@@ -42,8 +42,8 @@ def book():
     return HTML
 
 
-@pytest.fixture
-def page(chromium):
+@contextlib.contextmanager
+def watched_page(chromium):
     """A page on which everything that goes wrong is collected in `page.troubles`, and all requests too."""
     context = chromium.new_context()
     page = context.new_page()
@@ -55,6 +55,13 @@ def page(chromium):
     page.on("console", lambda m: page.troubles.append(f"console: {m.text}") if m.type == "error" else None)
     yield page
     context.close()
+
+
+@pytest.fixture
+def page(chromium):
+    """A page of a test's own, watched."""
+    with watched_page(chromium) as page:
+        yield page
 
 
 class _Shelf(http.server.SimpleHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""Every page of the built book, opened in a browser that has no network."""
+"""The built book as files: links, weights, tables; and what a reader does on its pages."""
 
 import posixpath
 import re
@@ -8,24 +8,9 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from bs4 import BeautifulSoup
 
-from .accessibility import serious_findings
 from .conftest import toc_pages
 
 PAGES = [*toc_pages(), "index", "search", "genindex"]
-# Serious findings that are not ours to mend, by rule and page.
-THEIRS = {
-    # sphinxcontrib-bibtex calls the references a list and puts anchors between its items
-    "aria-required-children": ["book/references"],
-}
-ALL_MATHEMATICS = "elements => elements.map(e => Boolean(e.querySelector('mjx-container svg')))"
-MATHEMATICS_DONE = (
-    "() => !document.querySelector('.math') || window.MathJax?.startup?.promise?.then(() => true)"
-)
-
-
-def open_page(page, url):
-    page.goto(url, wait_until="load")
-    page.wait_for_function(MATHEMATICS_DONE)
 
 
 class Page(HTMLParser):
@@ -79,34 +64,6 @@ def test_every_page_that_was_built_is_opened_here(book):
     ours = {path.relative_to(book).with_suffix("").as_posix() for path in book.rglob("*.html")}
     ours = {name for name in ours if not name.startswith("_static/")}
     assert ours == set(PAGES)
-
-
-def strangers(page, home):
-    """What a page asked for that lies elsewhere."""
-    return [url for url in page.requests if not url.startswith((home, "data:"))]
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_needs_nothing_from_elsewhere_shows_its_mathematics_and_can_be_read_by_everyone(
-    page, addresses, name
-):
-    """One visit, in which all is looked at: most of its time goes into setting the mathematics."""
-    open_page(page, f"{addresses['file']}/{name}.html")
-    page.wait_for_load_state("networkidle")
-    assert page.troubles == []
-    assert strangers(page, addresses["file"]) == []
-    assert all(page.locator("article .math").evaluate_all(ALL_MATHEMATICS))
-    assert page.locator("mjx-merror, .error, .problematic").count() == 0
-    assert [each for each in serious_findings(page) if name not in THEIRS.get(each["rule"], [])] == []
-    page.set_viewport_size({"width": 360, "height": 800})
-    assert page.evaluate("document.scrollingElement.scrollWidth") <= 360, "it scrolls sideways on a telephone"
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_needs_nothing_from_elsewhere_over_http_either(page, addresses, name):
-    page.goto(f"{addresses['http']}/{name}.html", wait_until="networkidle")
-    assert page.troubles == []
-    assert strangers(page, addresses["http"]) == []
 
 
 @pytest.mark.parametrize("name", toc_pages())

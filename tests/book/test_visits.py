@@ -1,0 +1,137 @@
+"""Every page of the built book, opened once in a browser that has no network; each test looks at the open page."""
+
+import re
+
+import pytest
+import yaml
+
+from .accessibility import serious_findings
+from .conftest import ROOT, watched_page
+from .test_pages import PAGES
+
+# Serious findings that are not ours to mend, by rule and page.
+THEIRS = {
+    # sphinxcontrib-bibtex calls the references a list and puts anchors between its items
+    "aria-required-children": ["book/references"],
+}
+A_PAGE = 12_000  # pixels, at a width of 1280
+PAPER = 718  # pixels between the margins of an A4 page in Chromium
+TO_LOOK_UP = ("Reference", "For instructors")  # parts whose pages nobody reads from start to end
+PARTS = yaml.safe_load((ROOT / "_toc.yml").read_text("utf-8"))["parts"]
+CHAPTERS = [
+    page["file"]
+    for part in PARTS
+    for page in part["chapters"]
+    if part["caption"] not in TO_LOOK_UP and page["file"].startswith("book/")
+]
+ALL_MATHEMATICS = "elements => elements.map(e => Boolean(e.querySelector('mjx-container svg')))"
+MATHEMATICS_DONE = (
+    "() => !document.querySelector('.math') || window.MathJax?.startup?.promise?.then(() => true)"
+)
+# What sticks out of the window, or out of an element that hides it; boxes that scroll may hold wide things, except
+# on paper. A formula's copy for screen readers is invisible; a line of code may end with spaces behind the edge.
+CUT = """([width, mayScroll]) => {
+  const scrolls = e => mayScroll && ['auto', 'scroll'].includes(getComputedStyle(e).overflowX);
+  const hides = e => getComputedStyle(e).overflowX != 'visible';
+  const around = e => e.parentElement.tagName == 'BODY' ? [] : [e.parentElement, ...around(e.parentElement)];
+  return [...document.querySelectorAll('article *')].filter(e => {
+    const box = e.getBoundingClientRect();
+    if (!box.width || !box.height || e.ownerSVGElement || e.closest('mjx-assistive-mml') || e.closest('pre *'))
+      return false;
+    const outer = around(e), inner = outer.findIndex(scrolls);
+    const holders = inner < 0 ? outer : outer.slice(0, inner);
+    if (e.matches('pre, div') && hides(e) && !scrolls(e) && e.scrollWidth > e.clientWidth + 1) return true;
+    const edges = holders.filter(hides).map(h => h.getBoundingClientRect()).filter(b => b.width > 2);
+    return box.right > 1 + Math.min(...edges.map(b => b.right), inner < 0 ? width : Infinity);
+  }).map(e => `${e.tagName} ${e.textContent.trim().slice(0, 60)}`);
+}"""
+
+
+@pytest.fixture(scope="module", params=PAGES)
+def name(request):
+    """A page's name. All tests of a page follow each other, so that it is opened once."""
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def visited(chromium, addresses, name):
+    """The open page: setting its mathematics takes most of a visit's time."""
+    with watched_page(chromium) as page:
+        page.set_viewport_size({"width": 1280, "height": 800})
+        page.goto(f"{addresses['file']}/{name}.html", wait_until="load")
+        page.wait_for_function(MATHEMATICS_DONE)
+        page.wait_for_load_state("networkidle")
+        yield page
+
+
+def strangers(page, home):
+    """What a page asked for that lies elsewhere."""
+    return [url for url in page.requests if not url.startswith((home, "data:"))]
+
+
+def test_a_page_needs_nothing_from_elsewhere_and_shows_its_mathematics(visited, addresses):
+    assert visited.troubles == []
+    assert strangers(visited, addresses["file"]) == []
+    assert all(visited.locator("article .math").evaluate_all(ALL_MATHEMATICS))
+    assert visited.locator("mjx-merror, .error, .problematic").count() == 0
+
+
+def test_a_chapter_is_no_endless_scroll(visited, name):
+    visited.set_viewport_size({"width": 1280, "height": 800})
+    height = visited.locator("article").bounding_box()["height"]
+    assert height <= A_PAGE or name not in CHAPTERS
+
+
+def test_everyone_can_read_a_page(visited, name):
+    visited.set_viewport_size({"width": 1280, "height": 800})
+    findings = serious_findings(visited)
+    assert [each for each in findings if name not in THEIRS.get(each["rule"], [])] == []
+
+
+@pytest.mark.parametrize("width", [320, 360])
+def test_a_telephone_cuts_nothing_and_does_not_scroll_sideways(visited, width):
+    visited.set_viewport_size({"width": width, "height": 640})
+    assert visited.evaluate("document.scrollingElement.scrollWidth") <= width
+    assert visited.evaluate(CUT, [width, True]) == []
+
+
+def test_paper_cuts_nothing_and_folds_nothing(visited):
+    """The last look at a page: what is unfolded for paper stays so."""
+    visited.set_viewport_size({"width": PAPER, "height": 1000})
+    visited.emulate_media(media="print")
+    visited.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert visited.evaluate(CUT, [PAPER, False]) == []
+    folded = "all => all.filter(e => !e.getBoundingClientRect().height).map(e => e.textContent)"
+    assert visited.locator("article details > :not(summary)").evaluate_all(folded) == []
+    assert visited.locator("article .toggle-hidden").count() == 0
+
+
+def test_what_is_cut_is_noticed(page):
+    page.set_viewport_size({"width": PAPER, "height": 1000})
+    wide = "<div style='width: 900px'>wide</div>"
+    page.set_content(f"<article>{wide}<div style='overflow: auto'>{wide}</div></article>")
+    assert len(page.evaluate(CUT, [PAPER, True])) == 1
+    assert len(page.evaluate(CUT, [PAPER, False])) == 3
+    hidden = "<div style='width: 300px; overflow: hidden'>" + wide + "</div>"
+    page.set_content(f"<article>{hidden}</article>")
+    assert len(page.evaluate(CUT, [PAPER, True])) == 2
+    page.set_content("<article><p>short</p></article>")
+    assert page.evaluate(CUT, [PAPER, True]) == page.evaluate(CUT, [PAPER, False]) == []
+
+
+def kind_of_page(text):
+    """A page's scripts without what they quote: pages whose scripts are alike make the same requests."""
+    scripts = re.findall(r"<script.*?</script>", text, re.DOTALL)
+    return frozenset(re.sub(r"\"[^\"]*\"|'[^']*'", "", script) for script in scripts)
+
+
+def test_pages_need_nothing_from_elsewhere_over_http_either(page, addresses, book):
+    """One page of each kind; that links stay within the book is seen in its files."""
+    kinds = {}
+    for name in PAGES:
+        kinds.setdefault(kind_of_page((book / f"{name}.html").read_text("utf-8")), name)
+    assert {"index", "search", "book/all_heads", "book/one_query", "book/calculator"} < set(kinds.values())
+    for name in kinds.values():
+        page.goto(f"{addresses['http']}/{name}.html", wait_until="networkidle")
+    assert page.troubles == []
+    assert strangers(page, addresses["http"]) == []
