@@ -2,38 +2,50 @@
 
 from axe_playwright_python.base import AXE_SCRIPT
 
-# Thousands of words look alike. One of each look is enough to examine colours.
-ONE_OF_EACH_LOOK = """() => {
-    const looks = new Map()
+# Thousands of words look alike, on one page and on all. One of each look is enough to examine colours.
+ONE_OF_EACH_LOOK = """known => {
+    const looks = new Map(known.map(look => [look, null]))
     for (const element of document.body.querySelectorAll('*')) {
+        if (element.closest('mjx-container')) continue
         if (![...element.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.data.trim())) continue
         let look = ''
-        for (let e = element; e; e = e.parentElement) look += `${e.tagName}.${e.className} `
+        for (let e = element; e; e = e.parentElement) {
+            look += `${e.tagName}.${e.getAttribute('class')}.${e.getAttribute('style')} `
+        }
         if (!looks.has(look)) looks.set(look, element)
     }
-    window.oneOfEachLook = [...looks.values()]
+    window.oneOfEachLook = [...looks.values()].filter(Boolean)
+    return [...looks.keys()].slice(known.length)
 }"""
-SERIOUS = """async ([context, options]) => {
-    context ??= {include: window.oneOfEachLook}
+SERIOUS = """async ([newLooks, options]) => {
+    const context = newLooks ? {include: window.oneOfEachLook} : document
     const found = await axe.run(context, {...options, resultTypes: ['violations']})
     const serious = found.violations.filter(({impact}) => ['serious', 'critical'].includes(impact))
     return serious.map(({id, help, nodes}) => ({
         rule: id, help, first: nodes.slice(0, 3).map(node => [node.target.join(' '), node.failureSummary])
     }))
 }"""
-MATHEMATICS = "mjx-container"  # MathJax's own, and most of the elements of a page
+# What MathJax makes is its own, and code is text: both are most of the elements of a page, and mean nothing more.
+WITHOUT_MARKS = """() => {
+    for (const formula of document.querySelectorAll('mjx-container')) formula.replaceWith('x')
+    for (const code of document.querySelectorAll('pre')) code.textContent = code.textContent
+}"""
+ABOUT_COLOURS = ["color-contrast", "link-in-text-block"]
 
 
-def serious_findings(page):
-    """The serious findings on a page that is open."""
+def serious_findings(page, known_looks=()):
+    """The serious findings on a page that is open, and the looks of its words that were not known.
+
+    The page loses its mathematics and the colours of its code.
+    """
     page.add_style_tag(content="* { transition: none !important }")  # else colours are seen half way
     page.evaluate(AXE_SCRIPT)
-    found = page.evaluate(
-        SERIOUS, [{"exclude": [MATHEMATICS]}, {"rules": {"color-contrast": {"enabled": False}}}]
-    )
-    page.evaluate(ONE_OF_EACH_LOOK)
-    for theme in ("light", "dark"):
+    looks = page.evaluate(ONE_OF_EACH_LOOK, list(known_looks))
+    in_colour = []
+    for theme in ("light", "dark") if looks else ():
         page.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
-        in_colour = page.evaluate(SERIOUS, [None, {"runOnly": ["color-contrast"]}])
-        found += [{**finding, "theme": theme} for finding in in_colour]
-    return found
+        found = page.evaluate(SERIOUS, [True, {"runOnly": ABOUT_COLOURS}])
+        in_colour += [{**finding, "theme": theme} for finding in found]
+    page.evaluate(WITHOUT_MARKS)
+    others = {"rules": {rule: {"enabled": False} for rule in ABOUT_COLOURS}}
+    return page.evaluate(SERIOUS, [False, others]) + in_colour, looks
