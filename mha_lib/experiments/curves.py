@@ -16,7 +16,9 @@ from mha_lib.experiments.block_stack import follow_pointers
 from mha_lib.experiments.composition import compose
 from mha_lib.experiments.head_sweep import key_value_recall
 from mha_lib.experiments.induction import accuracy, repeated_sequences, train
+from mha_lib.experiments.modern import train_recall
 from mha_lib.experiments.one_layer import recall_tokens
+from mha_lib.experiments.position import train as train_order
 from mha_lib.experiments.training import reproducible
 
 FILE = Path(__file__).with_name("curves.json")
@@ -87,11 +89,32 @@ def two_token_settings() -> Iterator[Settings]:
     yield {"num_heads": 1, "steps": 8100, "seed": 2}
 
 
+def width_settings() -> Iterator[Settings]:
+    """Heads of the sweep with a width of their own, and with one or three keys asked for."""
+    for num_heads, d_k, asked in ((16, 1, 2), (64, 4, 2), (64, 1, 1), (1, 64, 3), (2, 32, 3), (4, 16, 3)):
+        yield {"num_heads": num_heads, "d_k": d_k, "asked": asked, "steps": 400}
+
+
+def order_settings() -> Iterator[Settings]:
+    """ALiBi with twice the chapter's heads and three times its steps."""
+    for back in (1, 3):
+        yield {"back": back, "num_heads": 8, "steps": 900}
+
+
+def linear_settings() -> Iterator[Settings]:
+    """Linear attention that recalls 32 pairs: three times the chapter's steps, and twice the width as well."""
+    for d_k in (16, 32):
+        yield {"pairs": 32, "d_k": d_k, "steps": 900}
+
+
 CURVES: dict[str, tuple[Callable[[], Iterator[Settings]], Callable[..., float]]] = {
     "composition": (composition_settings, lambda **settings: compose(**settings).explained),
     "induction": (induction_settings, pattern_continued),
     "pointers": (pointer_settings, lambda **settings: follow_pointers(**settings).right),
     "head_sweep": (sweep_settings, key_value_recall),
+    "head_widths": (width_settings, key_value_recall),
+    "alibi": (order_settings, lambda **settings: train_order("ALiBi", **settings).same_length),
+    "linear": (linear_settings, lambda **settings: train_recall("linear", **settings).accuracy),
     "two_tokens": (two_token_settings, lambda **settings: recall_tokens(**settings).both),
 }
 
