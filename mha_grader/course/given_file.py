@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import jupytext
 
 from mha_grader.course.names import bound, imports_of, read
 from mha_grader.course.sources import SourceError, source_of, statements_of
 
 GIVEN = "given.py"
 WIDTH = 78  # columns of code in a notebook
+# A solution cell that is an item of the library under its own name: its module and its name
+SOLUTION = re.compile(r'^# %%.*role="solution".*\n+from ([\w.]+) import (\w+)$', re.MULTILINE)
 HEAD = """\
 Pieces of earlier assignments, for this one to use: the notebook imports them from here.
 
@@ -118,19 +119,10 @@ def _import_line(names: list[str]) -> str:
 def _origins(pieces: list[Piece], assignment: str, sources: Path) -> Iterator[str]:
     """Which items of which other assignments the pieces are, a line for each of these assignments."""
     for path in sorted(sources.glob("*.py")):
-        items = set(_items(path)) if path.stem != assignment else set()
+        items = set(SOLUTION.findall(path.read_text("utf-8"))) if path.stem != assignment else set()
         found = [f"`{piece.name}`" for piece in pieces if (piece.module, piece.alias.name) in items]
         if found:
             yield f"From {path.stem}: {', '.join(found)}."
-
-
-def _items(path: Path) -> Iterator[tuple[str, str]]:
-    """The items of a source that the library has under the same name: module and name of each."""
-    for cell in jupytext.read(path).cells:
-        if cell.metadata.get("role") == "solution" and "import" in cell.source:
-            statement = statements_of(cell.source)[0]
-            if isinstance(statement, ast.ImportFrom) and statement.names[0].asname is None:
-                yield str(statement.module), statement.names[0].name
 
 
 def _imports(source: Any, pieces: list[Piece]) -> str:
