@@ -111,9 +111,9 @@ def _pieces(text: str) -> list[Piece]:
 
 def _import_line(names: list[str]) -> str:
     line = f"from given import {', '.join(names)}"
-    return (
-        line if len(line) <= WIDTH else "\n".join(["from given import (", *map("    {},".format, names), ")"])
-    )
+    if len(line) <= WIDTH:
+        return line
+    return "\n".join(["from given import (", *map("    {},".format, names), ")"])
 
 
 def _origins(pieces: list[Piece], assignment: str, sources: Path) -> Iterator[str]:
