@@ -105,7 +105,8 @@ VIEWED_AT_LAST = (
 VIEWED_AT_ONCE = f"{VIEWED_AT_FIRST}; and so backwards at the end"
 
 # %% [markdown] id="given_text"
-# From the assignment on multi-head attention you have this function; use it where you like.
+# **Given:** `head_dim` from the assignment on multi-head attention. Its code is in `given.py` beside this
+# notebook. Use it where you like.
 
 # %% role="given" id="given_head_dim"
 from mha_lib.heads import head_dim

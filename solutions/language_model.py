@@ -67,7 +67,8 @@ import matplotlib.pyplot as plt
 from checks import check_LanguageModel, check_loss, check_sample
 
 # %% [markdown] id="given_text"
-# From the assignments before this one you have attention and the feed-forward network; use them where you like.
+# **Given:** `attention` and `FeedForward` from the assignments before this one. Their code is in `given.py` beside
+# this notebook. Use them where you like.
 
 # %% role="given" id="given_pieces"
 from mha_lib.torch_attention import attention

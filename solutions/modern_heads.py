@@ -86,7 +86,8 @@ from checks import (
 )
 
 # %% [markdown] id="given_text"
-# From the assignment on batched attention you have this function; use it where you like.
+# **Given:** `attention` from the assignment on batched attention. Its code is in `given.py` beside this notebook.
+# Use it where you like.
 
 # %% role="given" id="given_attention"
 from mha_lib.torch_attention import attention

@@ -71,10 +71,12 @@ from checks import (
     try_check_split_heads,
 )
 
-# %% role="given" id="given_softmax"
-from mha_lib.attention import softmax
+# %% [markdown] id="given_text"
+# **Given:** `softmax` and `head_dim` from the assignments before this one. Their code is in `given.py` beside this
+# notebook.
 
-# %% role="given" id="given_head_dim"
+# %% role="given" id="given_pieces"
+from mha_lib.attention import softmax
 from mha_lib.heads import head_dim
 
 # %% [markdown] id="repaired_scale_text"

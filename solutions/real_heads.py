@@ -75,7 +75,8 @@ from checks import (
 from minilm import MiniLM, load_sample
 
 # %% [markdown] id="given_text"
-# **Given: what you built before.** You may use all of it, or write your own.
+# **Given: what you built before.** The code is in `given.py` beside this notebook. You may use all of it, or
+# write your own.
 
 # %% role="given" id="given_pieces"
 from mha_lib.attention import softmax, attention

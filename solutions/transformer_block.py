@@ -72,7 +72,8 @@ import matplotlib.pyplot as plt
 from checks import check_FeedForward, check_TransformerBlock, check_answers, loaded
 
 # %% [markdown] id="given_text"
-# From the assignments before this one you have the attention layer. Run the cell; you need not read it again.
+# **Given:** `MultiHeadAttention` from the assignments before this one, and the two functions that it calls. Their
+# code is in `given.py` beside this notebook.
 
 # %% role="given" id="given_attention"
 from mha_lib.heads import head_dim

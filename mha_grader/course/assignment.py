@@ -36,7 +36,7 @@ class Released:
 
     name: str
     cells: Mapping[str, str]  # sources by id
-    given: tuple[str, ...]  # sources of the given cells
+    given: tuple[str, ...]  # sources of the given cells, and of the files beside the notebook
 
 
 @dataclass(frozen=True)
@@ -219,9 +219,9 @@ def _others(course: Path, names: Iterable[str]) -> Iterator[Released]:
         if path.exists():
             cells = _read(path)["cells"]
             given = [text_of(cell) for cell in cells if "given" in cell["metadata"].get("tags", [])]
-            yield Released(
-                name, {id_of(cell, n): text_of(cell) for n, cell in enumerate(cells)}, tuple(given)
-            )
+            given += [file.read_text("utf-8") for file in sorted(path.parent.glob("*.py"))]
+            sources = {id_of(cell, number): text_of(cell) for number, cell in enumerate(cells)}
+            yield Released(name, sources, tuple(given))
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -17,11 +17,11 @@ one line, such as `check_softmax(softmax)`.
 
 The body of a solution cell is one import, such as `from mha_lib.attention import softmax`: the generator puts
 the source of that function or class in its place, with the bodies marked as solutions. So the code stands in
-one place. In a given cell, imports from `mha_lib` are replaced in the same way, unmarked: that is how a piece
-of an earlier assignment comes along. `import X as Y` brings X in under the name Y, and a wrong variant from
-`mha_lib.pitfalls` without its docstring and decorators, which tell what is wrong. An item that the package does
-not have (a dict of answers) is written out: first what the student starts from, then the solution between
-unindented markers.
+one place. In a given cell, imports from `mha_lib` become imports from `given.py` beside the notebook, which
+holds their code: that is how a piece of an earlier assignment comes along. `import X as Y` brings X in under the
+name Y. What comes from `mha_lib.pitfalls` stands in the cell itself, a wrong variant without its docstring and
+decorators, which tell what is wrong. An item that the package does not have (a dict of answers) is written out:
+first what the student starts from, then the solution between unindented markers.
 
 A test cell with `borrow="single_head.attention" share=0.25` has a short hidden block of its own. Behind it come
 the hidden tests of that item of that assignment, made to be about this cell's item; they rest on the block's
@@ -60,14 +60,13 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import ClearSolutions, NbGraderPreprocessor, SaveCells
 from traitlets.config import PyFileConfigLoader
 
-import mha_lib
 from mha_grader.course.assignment import assignments, is_plain
 from mha_grader.course.errors import CourseError
 from mha_grader.course.exchange import put_in_place
+from mha_grader.course.helper_files import helper_files
 from mha_grader.course.notebooks import instructor_notebook
 from mha_grader.course.recorded_cells import record_cells
 from mha_grader.course.sources import BEGIN_SOLUTION, SourceError, read_source
-from mha_grader.course.visible_checks import HELPERS, visible_checks
 
 
 def build(course_root: Path, assignment: str) -> Path:
@@ -88,11 +87,8 @@ def build(course_root: Path, assignment: str) -> Path:
     folder = sources / assignment
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    source = read_source(sources / f"{assignment}.py")
-    if checks := visible_checks(source, sources):
-        (folder / HELPERS).write_text(checks.file(), encoding="utf-8", newline="\n")
-    for name in source.metadata["mha"].get("files", []):
-        shutil.copyfile(Path(mha_lib.__path__[0]) / name, folder / Path(name).name)
+    for name, content in helper_files(read_source(sources / f"{assignment}.py"), sources).items():
+        (folder / name).write_bytes(content)
     path = folder / f"{assignment}.ipynb"
     path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8", newline="\n")
     return path

@@ -11,10 +11,10 @@ from typing import Any
 import nbformat
 
 from mha_grader.course.assignment import HIDDEN_BEGIN, HIDDEN_END
+from mha_grader.course.given_file import given_cell, given_code
 from mha_grader.course.sources import (
     SourceError,
     borrowed_tests,
-    given_source,
     read_parts,
     read_source,
     rest_on,
@@ -48,10 +48,11 @@ def instructor_notebook(path: Path) -> Any:
     try:
         _check_order(cells)
         _fill_in_points(cells)
+        given = given_code(source)
     except SourceError as error:
         raise SourceError(f"{path.name}: {error}") from None
     content = [[cell.id, cell.cell_type, cell.source] for cell in cells]
-    digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]
+    digest = hashlib.sha256((json.dumps(content) + given).encode()).hexdigest()[:12]
     cells[0].source += f"\n\n*Assignment `{path.stem}`, version {stamp['version']} ({digest}).*"
     metadata = {
         "kernelspec": KERNEL,
@@ -85,7 +86,7 @@ def _make_cell(cell: Any, sources: Path, checks: VisibleChecks | None) -> Any:
         points, tags = sum(part.points for part in read_parts(hidden)), [GO_ON]
         text = "\n".join([checks.call(cell) if checks else visible, HIDDEN_BEGIN, hidden, HIDDEN_END])
     elif role is not None:
-        text = given_source(text) if role == "given" else text
+        text = given_cell(text) if role == "given" else text
         tags = [role, GO_ON] if role == "show" else [role]
     nbgrader: dict[str, Any] = {
         "schema_version": 3,

@@ -45,14 +45,14 @@ def solution_source(text: str, item: str) -> str:
     Raises:
         SourceError: if it is neither.
     """
-    statements = _parse(text)
+    statements = statements_of(text)
     if len(statements) == 1 and isinstance(statements[0], ast.ImportFrom):
         imported = statements[0]
         if [alias.asname or alias.name for alias in imported.names] != [item]:
             raise SourceError(
                 f"its import should be: from {imported.module} import {item}, or … import … as {item}"
             )
-        return mark_bodies(_source_of(imported, imported.names[0]))
+        return mark_bodies(source_of(imported, imported.names[0]))
     markers = re.findall(rf"^\s*({BEGIN_SOLUTION}|{END_SOLUTION})$", text, flags=re.MULTILINE)
     if not markers or markers != [BEGIN_SOLUTION, END_SOLUTION] * (len(markers) // 2):
         raise SourceError(f"it should be one import, or hold {BEGIN_SOLUTION} and {END_SOLUTION}")
@@ -63,26 +63,12 @@ def solution_source(text: str, item: str) -> str:
     return text
 
 
-def given_source(text: str) -> str:
-    """The text of a given cell: where it imports from `mha_lib`, the sources of what it imports.
+def source_of(imported: ast.ImportFrom, alias: ast.alias) -> str:
+    """The source of what is imported, under the name that it is imported as.
 
     Raises:
-        SourceError: if it does other things beside such imports.
+        SourceError: if the module has nothing of that name.
     """
-    statements = _parse(text)
-    imports = [
-        statement
-        for statement in statements
-        if isinstance(statement, ast.ImportFrom) and str(statement.module).split(".")[0] == "mha_lib"
-    ]
-    if imports and len(imports) < len(statements):
-        raise SourceError("a given cell with imports from mha_lib should hold nothing else")
-    sources = [_source_of(imported, alias) for imported in imports for alias in imported.names]
-    return "\n\n\n".join(sources) or text
-
-
-def _source_of(imported: ast.ImportFrom, alias: ast.alias) -> str:
-    """The source of what is imported, under the name that it is imported as."""
     module = importlib.import_module(str(imported.module))
     if not hasattr(module, alias.name):
         raise SourceError(f"{imported.module} has no {alias.name}")
@@ -94,7 +80,7 @@ def _source_of(imported: ast.ImportFrom, alias: ast.alias) -> str:
 
 def _definition_alone(source: str) -> str:
     """A function without its decorators, which name the mistake, and without its docstring, which tells it."""
-    function = _parse(source)[0]
+    function = statements_of(source)[0]
     docstring = function.body[0]  # type: ignore[attr-defined]
     lines = source.splitlines()
     return "\n".join(lines[function.lineno - 1 : docstring.lineno - 1] + lines[docstring.end_lineno :])
@@ -122,7 +108,7 @@ def mark_bodies(source: str) -> str:
         SourceError: if there is a body that stands on the line of its `def` or is a docstring alone.
     """
     lines = source.rstrip().splitlines()
-    definition = _parse(source)[0]
+    definition = statements_of(source)[0]
     nodes = definition.body if isinstance(definition, ast.ClassDef) else [definition]
     functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
     for function in reversed(functions):  # from the end, so that line numbers stay right
@@ -158,7 +144,7 @@ def split_test(text: str) -> tuple[str, str]:
         raise SourceError(f"it should end in one hidden block, from {HIDDEN_BEGIN} to {HIDDEN_END}")
     begin = lines.index(HIDDEN_BEGIN)
     visible, hidden = "\n".join(lines[:begin]).strip(), "\n".join(lines[begin + 1 : -1]).strip()
-    if not _parse(visible):
+    if not statements_of(visible):
         raise SourceError("it has no visible checks before the hidden ones")
     return visible, hidden
 
@@ -170,7 +156,7 @@ def read_parts(hidden: str) -> list[PartHead]:
         SourceError: if there is none, or one is not written as `mha_grader.testing` says.
     """
     try:
-        parts = [part for statement in _parse(hidden) for part in _parts_of(statement)]
+        parts = [part for statement in statements_of(hidden) for part in _parts_of(statement)]
         check_parts(parts)
     except ValueError as error:
         raise SourceError(str(error)) from None
@@ -261,7 +247,7 @@ def rest_on(hidden: str, ground: str) -> str:
     """The hidden tests, in which every part that needs no other one needs the part `ground`."""
     needy = {
         function.name
-        for function in _parse(hidden)
+        for function in statements_of(hidden)
         if isinstance(function, ast.FunctionDef)
         for call in function.decorator_list
         if isinstance(call, ast.Call) and any(keyword.arg == "needs" for keyword in call.keywords)
@@ -273,7 +259,12 @@ def rest_on(hidden: str, ground: str) -> str:
     return re.sub(r"(@part\(\s*points=[\d.]+)((?:(?!@part).)*?)def (\w+)\(", add, hidden, flags=re.DOTALL)
 
 
-def _parse(text: str) -> list[ast.stmt]:
+def statements_of(text: str) -> list[ast.stmt]:
+    """The statements of a text.
+
+    Raises:
+        SourceError: if it is not Python.
+    """
     try:
         return ast.parse(text).body
     except SyntaxError as error:

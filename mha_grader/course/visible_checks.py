@@ -14,10 +14,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mha_grader.course.sources import SourceError, split_test
+from mha_grader.course.names import bound, defined, imports_of, read
+from mha_grader.course.sources import split_test
 
-HELPERS = "checks.py"
-PIECES = ("mha_lib", "checks")  # what a notebook imports from these is no library
+CHECKS = "checks.py"
 
 
 class VisibleChecks:
@@ -38,11 +38,11 @@ class VisibleChecks:
     def file(self) -> str:
         """The text of `checks.py`."""
         written = [*self._shared, *(self._function(cell) for cell in self._cells("test"))]
-        used = set().union(*map(_read, written))
+        used = set().union(*map(read, written))
         imports = [
             ast.unparse(statement)
             for statement in self._imports
-            if (names := set(_bound(statement))) & used and not names <= _defined(self.helpers)
+            if (names := set(bound(statement))) & used and not names <= defined(self.helpers)
         ]
         heading = "\n".join(["# The checks of this notebook's cells.", *imports])
         return "\n\n\n".join([self.helpers.rstrip(), heading, *written]) + "\n"
@@ -58,25 +58,18 @@ class VisibleChecks:
     @cached_property
     def _imports(self) -> list[ast.stmt]:
         """The notebook's own imports, but for those of pieces of the course."""
-        cells = [*self._cells("given"), *self._cells("show")]
-        return [
-            statement
-            for cell in cells
-            for statement in _parse(cell.source).body
-            if isinstance(statement, ast.Import | ast.ImportFrom)
-            and str(getattr(statement, "module", "")).split(".")[0] not in PIECES
-        ]
+        return imports_of(self.source, "given", "show")
 
     @cached_property
     def _known(self) -> set[str]:
         """The names that `checks.py` has by itself."""
-        imported = {name for statement in self._imports for name in _bound(statement)}
-        return imported.union(dir(builtins), *map(_defined, [self.helpers, *self._shared]))
+        imported = {name for statement in self._imports for name in bound(statement)}
+        return imported.union(dir(builtins), *map(defined, [self.helpers, *self._shared]))
 
     def _parameters(self, cell: Any) -> list[str]:
         """The names of the notebook that a test cell's checks use, its item first."""
         visible, item = split_test(cell.source)[0], cell.metadata["item"]
-        others = _read(visible) - self._known - {item}
+        others = read(visible) - self._known - {item}
         return [item, *sorted(others)]
 
     def _function(self, cell: Any) -> str:
@@ -86,53 +79,10 @@ class VisibleChecks:
 
 def visible_checks(source: Any, sources: Path) -> VisibleChecks | None:
     """The visible checks of a text source; None in a course without `checks.py`."""
-    helpers = sources / HELPERS
+    helpers = sources / CHECKS
     return VisibleChecks(source, helpers.read_text("utf-8")) if helpers.exists() else None
 
 
 def check_name(item: str) -> str:
     """What the check of an item is called; an item that is a checker is called `check_…` itself."""
     return f"try_{item}" if item.startswith("check_") else f"check_{item}"
-
-
-def _read(text: str) -> set[str]:
-    """The names that a text reads and does not bind, at any depth."""
-    read: set[str] = set()
-    bound: set[str] = set()
-    for node in ast.walk(_parse(text)):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            read.add(node.id)
-        elif isinstance(node, ast.Name | ast.arg | ast.stmt):
-            bound.update(_bound(node))
-    return read - bound
-
-
-def _defined(text: str) -> set[str]:
-    """The names that a text binds at its top."""
-    return {
-        name
-        for statement in _parse(text).body
-        for node in [statement, *getattr(statement, "targets", [])]
-        for name in _bound(node)
-    }
-
-
-def _bound(node: ast.AST) -> list[str]:
-    """The names that a node binds by itself."""
-    match node:
-        case ast.Import() | ast.ImportFrom():
-            return [alias.asname or alias.name.split(".")[0] for alias in node.names]
-        case ast.FunctionDef() | ast.ClassDef():
-            return [node.name]
-        case ast.Name(ctx=ast.Store()):
-            return [node.id]
-        case ast.arg():
-            return [node.arg]
-    return []
-
-
-def _parse(text: str) -> ast.Module:
-    try:
-        return ast.parse(text)
-    except SyntaxError as error:
-        raise SourceError(f"line {error.lineno}: {error.msg}") from None

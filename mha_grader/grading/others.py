@@ -1,12 +1,13 @@
 """What a hand-in has of other assignments: a notebook that is another one's, and code that another one gives.
 
-Later notebooks give solutions of earlier ones. So a notebook of another assignment earns nothing, and code that
-is the same as what another notebook gives is shown to a person, who decides.
+Later notebooks give solutions of earlier ones, in their cells or in files beside them. So a notebook of another
+assignment earns nothing, and code that is the same as what another one gives is shown to a person, who decides.
 """
 
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -53,7 +54,7 @@ def given_elsewhere(assignment: Assignment, item: str, source: str) -> tuple[str
         item: the item's name.
         source: the student's cell.
     """
-    own = _definitions(source).get(item)
+    own = _definitions(source).get(item) if len(source) <= MAX_PARSED else None
     if own is None:
         return ()
     same = [other.name for other in assignment.others if own in _given(other, item)]
@@ -61,13 +62,13 @@ def given_elsewhere(assignment: Assignment, item: str, source: str) -> tuple[str
 
 
 def _given(other: Released, item: str) -> list[str]:
-    return [found[item] for given in other.given if item in (found := _definitions(given))]
+    return [found[item] for given in other.given if item in (found := _given_definitions(given))]
 
 
 def _definitions(source: str) -> dict[str, str]:
-    """What a cell defines at its top level as functions and classes, in a form without comments and docstrings."""
+    """What code defines at its top level as functions and classes, in a form without comments and docstrings."""
     try:
-        body = ast.parse(source).body if len(source) <= MAX_PARSED else []
+        body = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
     found = {}
@@ -78,3 +79,6 @@ def _definitions(source: str) -> dict[str, str]:
                     node.body = node.body[1:]
             found[statement.name] = ast.dump(statement)
     return found
+
+
+_given_definitions = functools.cache(_definitions)  # what is given is the same for all students

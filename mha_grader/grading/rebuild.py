@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mha_grader.course.assignment import Assignment, Cell
+from mha_grader.course.cells import assigned, python_of
 from mha_grader.grading import others
 
 MAX_BYTES = 100 * 2**20
@@ -405,7 +406,9 @@ def _find_late(assignment: Assignment, rebuilt: Rebuilt) -> None:
             source = rebuilt.sources[cell.item]
             known |= defined_names(source) | {cell.item}
             waiting[cell.item] = _used_names(source) - known
-        elif cell.kind in ("given", "show"):
+        elif cell.kind == "given":
+            known |= set().union(*map(assigned, ast.parse(python_of(cell.released)).body))
+        elif cell.kind == "show":
             known |= defined_names(cell.released)
         for source in rebuilt.added.get(cell.id, ()):
             names = defined_names(source) - known

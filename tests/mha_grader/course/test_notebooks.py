@@ -6,12 +6,12 @@ from types import SimpleNamespace
 import nbformat
 import pytest
 
+from mha_grader.course import notebooks
 from mha_grader.course.authoring import build
 from mha_grader.course.notebooks import instructor_notebook
 from mha_grader.course.sources import SourceError, read_parts, split_test
 from mha_grader.grading.judge import load_parts
-from mha_lib.attention import attention, softmax
-from mha_lib.masks import causal_mask
+from mha_lib.attention import softmax
 from tests.mha_grader.course.demo_course import (
     ANSWERS,
     AUTHOR,
@@ -75,15 +75,6 @@ def test_a_solution_cell_is_the_librarys_own_source_between_markers(course):
     assert "np.exp" not in signature
 
 
-def test_a_given_cell_of_imports_is_the_librarys_own_source(tmp_path):
-    imports = "from mha_lib.attention import softmax, attention\nfrom mha_lib.masks import causal_mask\n"
-    cell = notebook_of(tmp_path, DEMO + f'\n# %% role="given" id="earlier"\n{imports}').cells[-1]
-    functions = (softmax, attention, causal_mask)
-    assert cell.source == "\n\n".join(map(inspect.getsource, functions)).rstrip()
-    assert cell.metadata.tags == ["given"]
-    assert not cell.metadata.nbgrader.solution
-
-
 def test_the_same_source_gives_the_same_bytes(course):
     first = build(course, "demo").read_bytes()
     assert build(course, "demo").read_bytes() == first
@@ -94,6 +85,14 @@ def test_the_stamp_says_assignment_version_and_digest_where_people_and_programs_
     stamp = notebook.metadata.mha
     assert (stamp.assignment, stamp.version, len(stamp.digest)) == ("demo", "1.2", 12)
     assert f"*Assignment `demo`, version 1.2 ({stamp.digest}).*" in notebook.cells[0].source
+
+
+def test_the_digest_changes_with_given_code_that_lies_beside_the_notebook(tmp_path, monkeypatch):
+    digests = set()
+    for code in ("", "def half(x): ...", "def half(x): return x / 2"):
+        monkeypatch.setattr(notebooks, "given_code", lambda source, code=code: code)
+        digests.add(notebook_of(tmp_path, DEMO).metadata.mha.digest)
+    assert len(digests) == 3
 
 
 def test_the_digest_changes_with_a_hidden_test_and_not_with_the_stamp(tmp_path):

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from mha_grader.course.given_file import given_cell
 from mha_grader.course.sources import (
     SourceError,
-    given_source,
     mark_bodies,
     read_parts,
     rename,
@@ -124,9 +124,7 @@ def test_a_library_function_may_come_under_another_name():
 
 
 def test_a_wrong_variant_comes_without_the_words_that_tell_what_is_wrong():
-    made = given_source(
-        "from mha_lib.pitfalls.code.single_head.attention import attention_no_scale as broken"
-    )
+    made = given_cell("from mha_lib.pitfalls.code.single_head.attention import attention_no_scale as broken")
     assert made.startswith("def broken(")
     assert "Wrong" not in made
     assert '"""' not in made

@@ -7,6 +7,7 @@ import pytest
 
 from mha_grader.course.assignment import Cell, CourseError
 from mha_grader.course.records import from_json, to_json
+from mha_grader.grading import rebuild
 from mha_grader.grading.grade import grade_item, grade_submission
 from tests.mha_grader.conftest import QUADRUPLE_TESTS
 
@@ -277,6 +278,25 @@ def test_added_cells_run_in_their_place_and_their_errors_do_not_count(toy, setti
     assert record.score == 6.5
 
 
+def test_what_became_of_a_given_file_and_its_import_costs_and_earns_nothing(toy, settings, tmp_path):
+    data = json.loads(
+        hand_in(
+            toy,
+            double=DOUBLE.replace("return 2 * x", "return half(4 * x)"),
+            quadruple="from helper import quadruple",
+            answers="from helper import answers",
+        )
+    )
+    data["cells"] = [cell for cell in data["cells"] if "import half" not in cell["source"]]
+    folder = tmp_path / "toy"
+    folder.mkdir()
+    (folder / "toy.ipynb").write_text(json.dumps(data))
+    (folder / "helper.py").write_text(f"def half(x): return x / 3\n{DOUBLE}{QUADRUPLE}{ANSWERS}")
+    record = grade_submission(toy, settings, rebuild.find(folder, toy).data)
+    assert (record.status, scores(record)) == ("graded", {"double": 4, "quadruple": 0, "answers": 0})
+    assert part(record, "quadruple", "values").status == "error"
+
+
 def test_the_same_name_may_be_used_again_below_its_test(toy, settings):
     record = grade(toy, settings, [("test_double", "double = lambda x: 3 * x")])
     assert scores(record) == {"double": 4, "quadruple": 0, "answers": 1}  # as in the notebook
@@ -310,6 +330,10 @@ HOSTILE = {
     "patches builtins": "import builtins\nbuiltins.AssertionError = Warning\nbuiltins.isinstance = lambda *a: True",
     "transforms the input": "get_ipython().input_transformers_cleanup.append(lambda lines: ['pass'])",
     "shadows numpy": "import sys, types\nsys.modules['numpy'] = types.ModuleType('numpy')",
+    "shadows what is given": (
+        "import sys, types\nfake = types.ModuleType('helper')\nfake.half = lambda x: x\n"
+        "sys.modules['helper'] = fake\nimport os\nos.makedirs('helper')"
+    ),
     "looks at the frames": (
         "import sys\nf = sys._getframe()\nwhile f:\n    for v in list(f.f_locals.values()):\n"
         "        if isinstance(v, dict) and 'status' in v: v['status'] = 'pass'\n    f = f.f_back"

@@ -1,5 +1,6 @@
 """Another assignment's notebook earns nothing, and code that it gives is shown to a person."""
 
+import ast
 import dataclasses
 import json
 from pathlib import Path
@@ -59,6 +60,14 @@ def test_code_that_another_notebook_gives_is_shown_to_a_person(course_of_two):
     )
     for source in ("def double(x):\n    return x + x", "def double(x:", "x = 1", ""):
         assert others.given_elsewhere(course_of_two, "double", source) == ()
+
+
+def test_code_that_lies_in_a_file_beside_another_notebook_is_shown_to_a_person():
+    assignment = load(COURSE, "multi_head")
+    text = (COURSE / "exercises" / "efficient_heads" / "given.py").read_text("utf-8")
+    (split_heads,) = [each for each in ast.parse(text).body if getattr(each, "name", "") == "split_heads"]
+    found = others.given_elsewhere(assignment, "split_heads", ast.unparse(split_heads))
+    assert found == ("split_heads is the code that the notebook efficient_heads and real_heads gives",)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -78,9 +78,9 @@ def test_a_given_cell_that_was_changed_keeps_its_place_without_metadata(toy):
 
 def test_what_is_defined_too_late_is_told(toy):
     helper = "def twice(x):\n    return x + x"
-    cells = released(toy, double="def double(x):\n    y = twice(x)\n    return np.abs(y) + later")
+    cells = released(toy, double="def double(x):\n    y = twice(x)\n    return np.abs(half(y)) + later")
     cells[4:4] = [cell(helper)]
-    cells += [cell("y, unused = 1, 2\nlater = 0")]
+    cells += [cell("y, unused, half = 1, 2, 3\nlater = 0")]  # `half` is given, too
     rebuilt = rebuild.rebuild(toy, notebook(cells))
     assert [hint.partition(" ")[0] for hint in rebuilt.hints["double"]] == ["twice", "later"]
     assert rebuilt.status == "graded"

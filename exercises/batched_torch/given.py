@@ -1,0 +1,38 @@
+"""Pieces of earlier assignments, for this one to use: the notebook imports them from here.
+
+Leave the file as it is. Your notebook is graded with the file as it was handed out.
+
+From multi_head: `head_dim`.
+"""
+
+
+
+
+def head_dim(d_model: int, num_heads: int) -> int:
+    """The width d_k of one head, when `num_heads` heads share `d_model` features equally.
+
+    Args:
+        d_model: number of features.
+        num_heads: number of heads.
+
+    Returns:
+        d_model / num_heads as an int.
+
+    Raises:
+        ValueError: if either number is not positive or `d_model` is not a multiple of `num_heads`. The
+            message holds both numbers.
+
+    Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.2.
+
+    >>> head_dim(512, 8)
+    64
+    >>> head_dim(7, 2)
+    Traceback (most recent call last):
+    ValueError: d_model=7 cannot be divided among num_heads=2: 7 / 2 = 3.5
+    """
+    if d_model <= 0 or num_heads <= 0:
+        raise ValueError(f"d_model={d_model} and num_heads={num_heads} must both be positive")
+    if d_model % num_heads != 0:
+        quotient = f"{d_model} / {num_heads} = {d_model / num_heads:g}"
+        raise ValueError(f"d_model={d_model} cannot be divided among num_heads={num_heads}: {quotient}")
+    return d_model // num_heads
