@@ -12,7 +12,7 @@ from html import escape
 
 import numpy as np
 
-NORMAL, SMALL, TINY = 14.0, 12.0, 10.5
+NORMAL, SMALL, TINY = 14.0, 12.0, 11.0
 Point = tuple[float, float]
 
 
