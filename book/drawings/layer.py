@@ -77,7 +77,7 @@ def whole_layer(_narrow: bool) -> Piece:
     words = column(*(Text(word, SMALL) for word in WORDS), gap=-2.6, align=1)
     x = Cells(N, D_MODEL, "cell", side)
     said = lines("a row for each token,\na column for each feature", TINY, "quiet")
-    top = row(row(words, under("$X$", x), gap=6, align=1), said, gap=8, align=1)
+    top = row(row(words, under("input $X$", x), gap=6, align=1), said, gap=8, align=1)
 
     makers = [box(f"$W_{kind}$", "box", SMALL, width=38, height=22) for kind in "QKV"]
     joint = [Cells(N, D_MODEL, lambda _i, j: head_of(j), side) for _ in "QKV"]
@@ -123,7 +123,8 @@ def whole_layer(_narrow: bool) -> Piece:
         w_o.left[1],
     ]
     numbers = [
-        column(Badge(number), Text(name, TINY, width=42), gap=1) for number, name in enumerate(STAGES, start=1)
+        column(Badge(number), Text(name, TINY, width=42), gap=1)
+        for number, name in enumerate(STAGES, start=1)
     ]
     for number, y_of in zip(numbers, at, strict=True):
         number.move(stages.x - 48, y_of - 10)
@@ -141,7 +142,7 @@ class Lane:
         parts = [under(f"${kind}_{head}$", c, gap=1) for kind, c in zip("QKV", self.own, strict=True)]
         weights_named = column(self.seen, Text("weights", TINY, width=44), gap=1)
         work = column(row(*parts, gap=8), row(weights_named, self.found, gap=11, align=0), gap=16, align=0)
-        content = column(work, Text(f"head {head}", SMALL, "strong"), gap=4)
+        content = column(work, Text(f"head {head}", SMALL, "strong"), gap=4, align=0)
         self.frame = Frame(content, f"lane head-{head}", (6, 5))
 
     def links(self) -> list[str]:
