@@ -56,8 +56,8 @@ def some_weights() -> np.ndarray:
         " the output projection, give the output; every feature of it is made of all three colours."
     ),
     look=(
-        "A head is one lane: attention with queries, keys and values of its own, which are a slice of all queries,"
-        " keys and values. Follow one colour from the split to the output."
+        "A head is one lane: attention with its own slice of the queries, keys and values, and so with weights and"
+        " an output of its own. Follow one colour from the split to the output."
     ),
     steps=(
         "Project. Three matrices make queries, keys and values. Each number is made from all features of its"
