@@ -132,7 +132,7 @@ def post_norm() -> Linked:
         " addition."
     ),
     look=(
-        "Follow the thick line. Pre-norm leaves it free: the output is x plus what the sublayers add. Post-norm"
+        "Follow the thick line. Pre-norm leaves it free: the output is $x$ plus what the sublayers add. Post-norm"
         " normalises it after each addition."
     ),
 )
