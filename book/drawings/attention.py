@@ -65,13 +65,14 @@ def vector(numbers: Sequence[float] | np.ndarray, classes: str, wide: float = 18
 @drawing(
     title="One query at work",
     description=(
-        "A query of four numbers stands above three keys. Beside each key stands its score, then its weight as a"
-        " bar, then its value. The third key fits best: it has the largest score and by far the longest bar."
-        " Lines lead from the values to the answer below them; the line of the third value is the thickest."
+        "A query of four numbers stands above three keys. Beside each key stands its dot product with the query,"
+        " then the score, which is half of it, then its weight as a bar, then its value. The third key fits best:"
+        " it has the largest score and by far the longest bar. Lines lead from the values to the answer below them;"
+        " the line of the third value is the thickest."
     ),
     look="The better a key fits the query, the more of its value goes into the answer.",
     steps=(
-        "Compare. The score of a key is its dot product with the query, divided by √d_k.",
+        "Compare. The score of a key is its dot product with the query, divided by √$d_k$, here √4.",
         "Softmax. The scores become weights, which are positive and sum to 1.",
         "Blend. The answer is the sum of the values, each times its weight.",
     ),
@@ -79,20 +80,22 @@ def vector(numbers: Sequence[float] | np.ndarray, classes: str, wide: float = 18
 def one_query(_narrow: bool) -> Piece:
     """One query, three keys, three values, one answer."""
     answer, weights = (result[0] for result in attention(QUERY[None], KEYS, VALUES))
-    scores = KEYS @ QUERY / np.sqrt(len(QUERY))
+    products = KEYS @ QUERY
+    scores = products / np.sqrt(len(QUERY))
     query = vector(QUERY, "cell")
     keys = [vector(key, "cell") for key in KEYS]
     values = [vector(value, "cell head-0", 24) for value in VALUES]
-    bars = [Bar(weight, 76) for weight in weights]
+    bars = [Bar(weight, 72) for weight in weights]
     columns = [
         column(
             Text("query", SMALL, "strong"), query, Piece(0, 14), Text("keys", SMALL, "strong"), *keys, gap=5
         ),
+        column(Text("$q$·$k$", SMALL, width=24), *(vector([p], "nothing", 24) for p in products), gap=5),
         column(Text("score", SMALL), *(vector([s], "nothing", 34) for s in scores), gap=5),
         column(Text("weight", SMALL), *bars, gap=5),
         column(Text("values", SMALL, "strong"), *values, gap=5),
     ]
-    table = row(*columns, gap=12, align=1)
+    table = row(*columns, gap=9, align=1)
     found = vector(answer.round(2), "cell head-0", 40)
     last = row(Text("answer", SMALL, "strong"), found, gap=8)
     last.move(table.x + table.width - last.width, table.y + table.height + 22)
@@ -108,8 +111,8 @@ def one_query(_narrow: bool) -> Piece:
     for badge, (x, y) in zip(
         badges,
         [
-            (columns[1].top[0], columns[1].y - 16),
-            (columns[2].top[0], columns[2].y - 16),
+            ((columns[1].top[0] + columns[2].top[0]) / 2, columns[1].y - 16),
+            (columns[3].top[0], columns[3].y - 16),
             (last.x - 18, last.left[1]),
         ],
         strict=True,
@@ -181,7 +184,7 @@ def one_head_or_two(narrow: bool) -> Piece:
 def strip(words: Sequence[str], allowed: Sequence[bool], asks: str) -> Group:
     """The words that one query may attend to, and those that it may not."""
     chips = [
-        Frame(Text(word, TINY + 0.5), "cell head-0" if seen else "empty", (4, 1), 3)
+        Frame(Text(word, TINY), "cell head-0" if seen else "empty", (4, 1), 3)
         for word, seen in zip(words, allowed, strict=True)
     ]
     return row(Text(asks, SMALL, "", 50), row(*chips, gap=3), gap=4)
@@ -191,7 +194,9 @@ def panel(title: str, words: Sequence[str], mask: np.ndarray) -> Group:
     """A mask as what each query sees; the queries are the last words."""
     queries = words[-len(mask) :]
     strips = [strip(words, allowed, asks) for asks, allowed in zip(queries, mask, strict=True)]
-    return column(lines(title, SMALL, "strong"), column(*strips, gap=3), gap=6)
+    names = row(Text("query", TINY, "quiet", 50), Text("keys", TINY, "quiet"), gap=4)
+    table = column(names, column(*strips, gap=3), gap=1, align=0)
+    return column(lines(title, SMALL, "strong"), table, gap=2)
 
 
 @drawing(

@@ -17,8 +17,11 @@ from .shapes import (
     column,
     curve,
     lines,
+    rectangle,
     row,
 )
+
+HEADS = 4
 
 
 class Plus(Piece):
@@ -39,15 +42,32 @@ def stream(start: Point, end: Point) -> str:
     return f'<path class="stream" d="M{start[0]:.1f} {start[1]:.1f}L{end[0]:.1f} {end[1]:.1f}"/>'
 
 
-SUBLAYERS = (("multi-head\nattention", "box head-0"), ("feed-\nforward", "box"))
+class Attention(Frame):
+    """The attention sublayer: a box with a stripe for each of its heads."""
+
+    def __init__(self) -> None:
+        super().__init__(box("multi-head\nattention", "nothing", SMALL, width=88, pad=(8, 7)), "box", 0)
+
+    def marks(self) -> str:
+        """The box, and the stripes along its lower edge."""
+        wide, (x, y) = self.width / HEADS, self.at(0, 1)
+        stripes = [
+            rectangle(x + i * wide + 1.5, y - 6, wide - 3, 4, f"weight head-{i}", 1) for i in range(HEADS)
+        ]
+        return super().marks() + "".join(stripes)
+
+
+def sublayers() -> tuple[Frame, Frame]:
+    """Attention, and the network that follows it."""
+    return Attention(), box("feed-\nforward", "box", SMALL, width=88)
 
 
 def pre_norm() -> Linked:
     """The stream passes the sublayers by, and each normalises its own copy."""
     begin, end = Text("$x$"), Text("output")
     sides, pluses, parts = [], [], []
-    for text, classes in SUBLAYERS:
-        norm, layer = box("norm", "box", SMALL, width=88, height=22), box(text, classes, SMALL, width=88)
+    for layer in sublayers():
+        norm = box("norm", "box", SMALL, width=88, height=22)
         side, plus = column(norm, layer, gap=14), Plus()
         sides.append((norm, layer))
         pluses.append(plus)
@@ -76,10 +96,10 @@ def pre_norm() -> Linked:
 def post_norm() -> Linked:
     """The stream itself is normalised after each sublayer."""
     begin, end = Text("$x$"), Text("output")
-    layers = [box(text, classes, SMALL, width=88) for text, classes in SUBLAYERS]
-    norms = [box("norm", "box", SMALL, width=58, height=22) for _ in SUBLAYERS]
-    pluses = [Plus() for _ in SUBLAYERS]
-    right = column(layers[0], Piece(0, 66), layers[1], gap=0)
+    layers = sublayers()
+    norms = [box("norm", "box", SMALL, width=58, height=22) for _ in layers]
+    pluses = [Plus() for _ in layers]
+    right = column(layers[0], Piece(0, 74), layers[1], gap=0)
     whole = column(lines("post-norm", NORMAL, "strong"), begin, Piece(0, 14), right, Piece(0, 64), end, gap=6)
     x = right.x - 34
     for plus, norm, layer in zip(pluses, norms, layers, strict=True):
@@ -105,13 +125,14 @@ def post_norm() -> Linked:
     title="A transformer block, pre-norm and post-norm",
     description=(
         "Two panels, from top to bottom. In both, a thick line leads from x to the output, with two circles in"
-        " which something is added: the result of multi-head attention, then that of the feed-forward network."
+        " which something is added: the result of multi-head attention, a box with a stripe for each of four heads,"
+        " then that of the feed-forward network."
         " Pre-norm: a norm stands in each side branch, before the sublayer; the thick line has nothing on it but"
         " the two additions. Post-norm: the branches have no norm; a norm stands on the thick line after each"
         " addition."
     ),
     look=(
-        "Follow the thick line. Pre-norm leaves it free: the output is x plus what the sublayers add. Post-norm"
+        "Follow the thick line. Pre-norm leaves it free: the output is $x$ plus what the sublayers add. Post-norm"
         " normalises it after each addition."
     ),
 )
@@ -128,8 +149,8 @@ LETTERS = "ACDBC"
     description=(
         "Three levels, from top to bottom. The tokens A, C, D, B, C stand in a row. In layer 1, lines of one colour"
         " lead from each token to its right neighbour, which notes what stood before it: below D stands “after C”."
-        " In layer 2, a line of another colour leads from D, the token noted as “after C”, to the last C. Below"
-        " the last C stands what comes next: D."
+        " In layer 2, a line of another colour leads from the last C, which asks “after C?”, to D, the token noted"
+        " as “after C”. Another one leads from there to what is predicted below the last C: D."
     ),
     look="Layer 1 notes at D that a C stood before it. So layer 2, at the next C, can find D and predict it.",
     steps=(
@@ -140,7 +161,7 @@ LETTERS = "ACDBC"
 )
 def induction_circuit(_narrow: bool) -> Piece:
     """A previous-token head, then an induction head."""
-    wide, gap = 46.0, 8.0
+    wide, gap = 50.0, 8.0
     tokens = [box(letter, "box", NORMAL, width=wide, height=26) for letter in LETTERS]
     notes = [
         Frame(
@@ -158,12 +179,14 @@ def induction_circuit(_narrow: bool) -> Piece:
     ]
     found = box("D", "cell head-1", NORMAL, width=wide, height=26)
     top, middle = row(*tokens, gap=gap), row(*notes, gap=gap)
-    whole = column(top, middle, column(found, Text("next", SMALL), gap=2), gap=46, align=1)
+    whole = column(top, middle, column(found, Text("predicted", TINY, width=wide), gap=2), gap=46, align=1)
     badges = [Badge(number) for number in (1, 2, 3)]
     gaps = (top.y + top.height + 23, middle.y + middle.height + 16, found.left[1])
     for badge, y in zip(badges, gaps, strict=True):
         badge.move(whole.x - 30, y - 10)
     source, target = LETTERS.index("D"), len(LETTERS) - 1
+    question = Text("after C?", TINY)
+    question.move(notes[source + 1].top[0] + 4 - question.width / 2, middle.y + middle.height + 4)
 
     def links() -> list[str]:
         drawn = [
@@ -171,8 +194,8 @@ def induction_circuit(_narrow: bool) -> Piece:
             for i in range(len(LETTERS) - 1)
         ]
         asks, answers = notes[target].at(0.5, 1), notes[source].at(0.6, 1)
-        drawn.append(curve(asks, answers, "head-1", (0, 1), (0, -1), reach=24))
+        drawn.append(curve(asks, answers, "head-1", (0, 1), (0, -1), reach=30))
         drawn.append(curve(notes[source].at(0.3, 1), found.left, "head-1", (0, 1), (1, 0)))
         return drawn
 
-    return Linked(Group([whole, *badges]), links)
+    return Linked(Group([whole, question, *badges]), links)

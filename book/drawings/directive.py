@@ -22,6 +22,7 @@ from mha_lib.figures.head_colours import head_colours_css
 
 from .catalogue import DRAWINGS
 from .sentence import sentence_html
+from .shapes import pieces_of
 
 COLOURS = "head_colours.css"
 
@@ -50,7 +51,7 @@ class DrawingInPage(SphinxDirective):
             figure += nodes.enumerated_list(
                 "", *items, classes=["drawing-steps"], enumtype="arabic", suffix="."
             )
-        figure += nodes.caption(text=drawn.look)
+        figure += nodes.caption("", "", *inline(drawn.look))
         self.set_source_info(figure)
         self.add_name(figure)
         return [figure]
@@ -71,7 +72,13 @@ class SentenceInColour(SphinxDirective):
 def named(step: str) -> nodes.paragraph:
     """A step whose first sentence, its name, stands out."""
     name, _, rest = step.partition(". ")
-    return nodes.paragraph("", "", nodes.strong("", f"{name}."), nodes.Text(f" {rest}"))
+    return nodes.paragraph("", "", nodes.strong("", f"{name}."), *inline(f" {rest}"))
+
+
+def inline(text: str) -> list[nodes.Node]:
+    """A text whose symbols look as they do in the picture: a letter is italic, an index stands below."""
+    kinds = {"i": nodes.emphasis, "sub": nodes.subscript, "sup": nodes.superscript}
+    return [kinds[kind]("", shown) if kind else nodes.Text(shown) for kind, shown in pieces_of(text)]
 
 
 def write_colours(app: Sphinx) -> None:

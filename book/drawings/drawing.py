@@ -16,8 +16,8 @@ class Drawing:
         make: draws it; its argument says whether it is for a telephone.
         title: what it is, for readers who do not see it.
         description: what is seen in it.
-        look: the caption, a sentence that says what to look at.
-        steps: what the numbers in the picture stand for.
+        look: the caption, a sentence that says what to look at; symbols stand between dollars, as in `$W_O$`.
+        steps: what the numbers in the picture stand for; the first sentence of each is its name.
     """
 
     make: Make

@@ -27,6 +27,7 @@ from .shapes import (
 )
 
 WORDS = ("it", "was", "too", "tired")
+STAGES = ("project", "split", "attend", "concat", "project")
 HEADS, D_K = 3, 2
 N, D_MODEL = len(WORDS), HEADS * D_K
 
@@ -46,23 +47,28 @@ def some_weights() -> np.ndarray:
 @drawing(
     title="A layer of multi-head attention",
     description=(
-        "From top to bottom. X has a row for each of four tokens and a column for each of six features."
-        " Three matrices make the queries Q, the keys K and the values V from all of X; each is as wide as X,"
-        " and its columns have three colours, two columns a colour. Below, the columns are split: each of three"
-        " heads gets the columns of its colour of Q, of K and of V. In a lane of its own each head computes a"
-        " table of attention weights, four by four, and an output of two columns. The outputs are laid side by"
-        " side again, six columns in three colours. W_O multiplies them; every feature of the result is made of"
-        " all three colours."
+        "Five stages, from top to bottom. The input X has a row for each of four tokens and a column for each of"
+        " six features. Project: three matrices make the queries Q, the keys K and the values V from all of X;"
+        " each is as wide as X, and its columns have three colours, two columns a colour. Split: each of three"
+        " heads gets the columns of its colour of Q, of K and of V. Attend: in a lane of its own each head computes"
+        " a table of attention weights, four by four, and an output of two columns. Concat: the outputs of the"
+        " heads are laid side by side, six columns in three colours. Project again: these six columns times W_O,"
+        " the output projection, give the output; every feature of it is made of all three colours."
     ),
-    look="Follow one colour: a head is one lane, with queries, keys, values, weights and an output of its own.",
+    look=(
+        "A head is one lane: attention with its own slice of the queries, keys and values, and so with weights and"
+        " an output of its own. Follow one colour from the split to the output."
+    ),
     steps=(
         "Project. Three matrices make queries, keys and values. Each number is made from all features of its"
         " token.",
-        "Split. Head i gets the columns of its colour of Q, of K and of V. X itself is never cut.",
-        "Attend. Each head compares its queries with its keys. The squares are its weights, by which it blends its"
-        " values.",
+        "Split. Here the heads begin: each gets the columns of its colour of $Q$, of $K$ and of $V$. $X$ itself is"
+        " never cut.",
+        "Attend. Each head compares its queries with its keys. The squares are its weights, large where a key fits;"
+        " by them it averages its values. No head sees another.",
         "Concatenate. The outputs of the heads are laid side by side.",
-        "Mix. W_O makes every feature of the result from all heads.",
+        "Output projection. $W_O$ combines the heads: each feature of the output is a weighted sum of the columns"
+        " of all heads.",
     ),
 )
 def whole_layer(_narrow: bool) -> Piece:
@@ -71,17 +77,18 @@ def whole_layer(_narrow: bool) -> Piece:
     words = column(*(Text(word, SMALL) for word in WORDS), gap=-2.6, align=1)
     x = Cells(N, D_MODEL, "cell", side)
     said = lines("a row for each token,\na column for each feature", TINY, "quiet")
-    top = row(row(words, under("$X$", x), gap=6, align=1), said, gap=8, align=1)
+    top = row(row(words, under("input $X$", x), gap=6, align=1), said, gap=8, align=1)
 
     makers = [box(f"$W_{kind}$", "box", SMALL, width=38, height=22) for kind in "QKV"]
     joint = [Cells(N, D_MODEL, lambda _i, j: head_of(j), side) for _ in "QKV"]
     named = [
-        row(Text(f"${kind}$", SMALL), m, Piece(6, 0), gap=3) for kind, m in zip("QKV", joint, strict=True)
+        under(title, cells, gap=1)
+        for title, cells in zip(("queries $Q$", "keys $K$", "values $V$"), joint, strict=True)
     ]
-    projections = row(*(column(*pair, gap=16) for pair in zip(makers, named, strict=True)), gap=14)
+    projections = row(*(column(*pair, gap=14) for pair in zip(makers, named, strict=True)), gap=22)
 
     lanes = [Lane(head, weights) for head, weights in enumerate(some_weights())]
-    heads = row(*(lane.frame for lane in lanes), gap=8)
+    heads = row(*(lane.frame for lane in lanes), gap=6)
 
     joined = Cells(N, D_MODEL, lambda _i, j: head_of(j), side)
     w_o = Cells(D_MODEL, D_MODEL, lambda i, _j: head_of(i), side)
@@ -89,7 +96,7 @@ def whole_layer(_narrow: bool) -> Piece:
     product = row(
         column(joined, Text("side by side", SMALL), gap=3),
         Text("×"),
-        under("$W_O$", w_o),
+        column(lines("$W_O$", SMALL), w_o, Text("output projection", SMALL, width=66), gap=3),
         Text("="),
         column(y, Text("output", SMALL), gap=3),
         gap=8,
@@ -98,7 +105,7 @@ def whole_layer(_narrow: bool) -> Piece:
 
     def links() -> list[str]:
         drawn = [curve(x.bottom, maker.top) for maker in makers]
-        drawn += [arrow(maker.bottom, matrix.top) for maker, matrix in zip(makers, joint, strict=True)]
+        drawn += [arrow(maker.bottom, matrix.top) for maker, matrix in zip(makers, named, strict=True)]
         for head, lane in enumerate(lanes):
             own, colour = slice(head * D_K, (head + 1) * D_K), f"head-{head}"
             for matrix, slot in zip(joint, lane.own, strict=True):
@@ -115,10 +122,13 @@ def whole_layer(_narrow: bool) -> Piece:
         heads.y + heads.height + 16,
         w_o.left[1],
     ]
-    badges = [Badge(number) for number in range(1, 6)]
-    for badge, y_of in zip(badges, at, strict=True):
-        badge.move(stages.x - 26, y_of - 10)
-    return Linked(Group([stages, *badges]), links)
+    numbers = [
+        column(Badge(number), Text(name, TINY, width=42), gap=1)
+        for number, name in enumerate(STAGES, start=1)
+    ]
+    for number, y_of in zip(numbers, at, strict=True):
+        number.move(stages.x - 48, y_of - 10)
+    return Linked(Group([stages, *numbers]), links)
 
 
 class Lane:
@@ -130,14 +140,10 @@ class Lane:
         self.seen = Weights(weights, f"weight head-{head}", 11)
         self.found = Cells(N, D_K, f"cell head-{head}", (9, 11))
         parts = [under(f"${kind}_{head}$", c, gap=1) for kind, c in zip("QKV", self.own, strict=True)]
-        content = column(
-            row(*parts, gap=8),
-            row(self.seen, self.found, gap=11),
-            Text(f"head {head}", SMALL, "strong"),
-            gap=16,
-            align=0,
-        )
-        self.frame = Frame(content, f"lane head-{head}", (7, 5))
+        weights_named = column(self.seen, Text("weights", TINY, width=44), gap=1)
+        work = column(row(*parts, gap=8), row(weights_named, self.found, gap=11, align=0), gap=16, align=0)
+        content = column(work, Text(f"head {head}", SMALL, "strong"), gap=4, align=0)
+        self.frame = Frame(content, f"lane head-{head}", (6, 5))
 
     def links(self) -> list[str]:
         """Queries and keys give weights, weights and values the output."""

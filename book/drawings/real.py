@@ -19,8 +19,10 @@ def strongest(weights: np.ndarray, tokens: list[str]) -> str:
 class Table(Weights):
     """The weights of one head, with a frame around the row of the word."""
 
+    SIDE = 6
+
     def __init__(self, weights: np.ndarray, classes: str, marked: int):
-        super().__init__(weights, classes, 6)
+        super().__init__(weights, classes, self.SIDE)
         self.marked = marked
 
     def marks(self) -> str:
@@ -34,6 +36,14 @@ def panel(head: int, weights: np.ndarray, tokens: list[str]) -> Group:
     seen = Table(weights, f"weight head-{head}", tokens.index(WORD))
     says = Text(f"{WORD} → “{strongest(weights, tokens)}”", TINY, width=96)
     return column(Text(f"head {head + 1}", SMALL, "strong"), seen, says, gap=2)
+
+
+def beside(panels: list[Group], marked: int, gap: float) -> Group:
+    """Panels in a row; at the left stands the word whose row is framed."""
+    asks, table = Text(WORD, TINY, width=10), panels[0].pieces[1]
+    drawn = row(asks, row(*panels, gap=gap), gap=3)
+    asks.move(0, table.y + (marked + 0.5) * Table.SIDE - asks.height / 2 - asks.y)
+    return drawn
 
 
 @drawing(
@@ -56,5 +66,6 @@ def heads_of_a_layer(narrow: bool) -> Piece:
     tokens, maps = list(sample.tokens[0]), sample.maps[0][LAYER - 1]  # (heads, n, n)
     panels = [panel(head, weights, tokens) for head, weights in enumerate(maps)]
     across = 3 if narrow else 6
-    rows = [row(*panels[at : at + across], gap=10 if narrow else 15) for at in range(0, len(panels), across)]
+    marked, gap = tokens.index(WORD), 10 if narrow else 15
+    rows = [beside(panels[at : at + across], marked, gap) for at in range(0, len(panels), across)]
     return column(*rows, gap=12)

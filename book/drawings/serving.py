@@ -131,8 +131,8 @@ def growing_cache(_narrow: bool) -> Piece:
     """A step in each row: one query, and all keys and values so far."""
     rows: list[Piece] = [
         row(
-            Text("writes", SMALL, "strong", 50),
-            Text("asks", SMALL, "strong", 34),
+            Text("token", SMALL, "strong", 50),
+            Text("query", SMALL, "strong", 38),
             Text("keys and values", SMALL, "strong"),
             gap=8,
         )
@@ -143,12 +143,12 @@ def growing_cache(_narrow: bool) -> Piece:
                 f"$k_{i + 1}v_{i + 1}$",
                 f"cell head-0{' fresh' if i == step else ''}",
                 SMALL,
-                width=40,
+                width=39,
                 height=24,
             )
             for i in range(step + 1)
         ]
-        query = box(f"$q_{step + 1}$", "box fresh", SMALL, width=34, height=24)
+        query = box(f"$q_{step + 1}$", "box fresh", SMALL, width=38, height=24)
         rows.append(row(Text(word, SMALL, width=50), query, row(*pairs, gap=4), gap=8))
     return column(*rows, gap=6, align=0)
 
@@ -161,10 +161,10 @@ TILES = (3, 3)
     title="Attention in tiles",
     description=(
         "A table of scores of six queries and nine keys, cut into tiles of two by three. The queries Q stand at its"
-        " left, the keys K above it and the values V below it, cut in the same way. One tile is filled: it is being"
-        " computed, from two queries, three keys and three values. The tiles before it are marked as forgotten, the"
-        " others are empty. At the right, each query keeps three things: the largest score, the sum of the powers"
-        " and the answer so far."
+        " left, the keys K above it and the values V below it, cut in the same way. Only one tile is filled: it is"
+        " being computed, from two queries, three keys and three values. The four tiles before it are empty and say"
+        " done, the four behind it say later. At the right, each query keeps three things: the largest score, the"
+        " sum of the powers and the answer so far."
     ),
     look="Only one tile of the table exists at a time. For each query two numbers and the answer so far are kept.",
     steps=(
@@ -178,15 +178,19 @@ def tiles(_narrow: bool) -> Piece:
     side, at = 16.0, (1, 1)
     n, m = TILE[0] * TILES[0], TILE[1] * TILES[1]
 
-    def here(tile_row: int, tile_col: int) -> str:
-        if (tile_row, tile_col) == at:
-            return "cell head-0"
-        return "gone" if (tile_row, tile_col) < at else "empty"
-
     def load(tile: int, axis: int) -> str:
         return "cell head-0" if tile == at[axis] else "cell"
 
-    scores = Cells(n, m, lambda i, j: here(i // TILE[0], j // TILE[1]), side)
+    filled = Cells(*TILE, "cell head-0", side)
+    size = (TILE[1] * side, TILE[0] * side)
+
+    def tile(place: tuple[int, int]) -> Piece:
+        if place == at:
+            return filled
+        done = place < at
+        return box("done" if done else "later", "gone" if done else "empty", SMALL, *size)
+
+    scores = column(*(row(*(tile((i, j)) for j in range(TILES[1])), gap=0) for i in range(TILES[0])), gap=0)
     q = Cells(n, 2, lambda i, _j: load(i // TILE[0], 0), side)
     k = Cells(2, m, lambda _i, j: load(j // TILE[1], 1), side)
     v = Cells(2, m, lambda _i, j: load(j // TILE[1], 1), side)
@@ -194,15 +198,15 @@ def tiles(_narrow: bool) -> Piece:
     answer = Cells(n, 2, lambda i, _j: load(i // TILE[0], 0), side)
     middle = column(lines("keys $K$", SMALL), k, scores, v, lines("values $V$", SMALL), gap=6)
     left = column(q, lines("queries\n$Q$", SMALL), gap=4)
-    kept = row(under("max", largest), under("sum", total), under("answer", answer), gap=3, align=1)
-    whole = row(left, middle, kept, gap=14)
+    kept = row(under("max", largest), under("sum", total), under("answer", answer), gap=8, align=1)
+    whole = row(left, middle, kept, gap=10)
     for piece, cells in ((left, q), (kept, answer)):
         piece.move(0, scores.y - cells.y)
     whole = Group(whole.pieces)
     badges = [Badge(number) for number in (1, 2, 3)]
     places = [
         (q.top[0], k.left[1]),
-        scores.part(slice(2, 4), slice(3, 6)).at(0.5, 0.5),
+        filled.at(0.5, 0.5),
         (answer.right[0] - 20, v.left[1]),
     ]
     for badge, (x, y) in zip(badges, places, strict=True):

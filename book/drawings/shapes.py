@@ -12,7 +12,7 @@ from html import escape
 
 import numpy as np
 
-NORMAL, SMALL, TINY = 14.0, 12.0, 10.5
+NORMAL, SMALL, TINY = 14.0, 12.0, 11.0
 Point = tuple[float, float]
 
 
@@ -402,6 +402,6 @@ def svg(content: Piece, name: str, title: str, description: str, classes: str) -
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{classes}" role="img"'
         f' aria-labelledby="{name}-title {name}-desc"'
         f' viewBox="{content.x - margin:.1f} {content.y - margin:.1f} {width:.1f} {height:.1f}"'
-        f' style="max-width: {width:.0f}px"><title id="{name}-title">{escape(title)}</title>'
+        f' style="max-width: {width:.1f}px"><title id="{name}-title">{escape(title)}</title>'
         f'<desc id="{name}-desc">{escape(description)}</desc>{content.marks()}</svg>'
     )

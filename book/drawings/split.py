@@ -63,10 +63,13 @@ def heads_of(content: np.ndarray) -> Group:
     return row(*frames, gap=6)
 
 
-def right_and_wrong(start: Piece, right: Piece, wrong: Piece, how: str) -> Linked:
-    """Two ways from the same start."""
+def right_and_wrong(start: Piece, right: Piece, wrong: Piece, how: str, shape: tuple[int, ...]) -> Linked:
+    """Two ways from the same start, to the same shape."""
     labels = [lines(f"✓ right:\n{how}", SMALL, "strong"), lines("✗ wrong:\none reshape", SMALL, "strong")]
-    ends = [column(label, end, gap=6) for label, end in zip(labels, (right, wrong), strict=True)]
+    ends = [
+        column(label, end, Text(f"shape {shape}", SMALL), gap=6)
+        for label, end in zip(labels, (right, wrong), strict=True)
+    ]
     whole = column(start, row(*ends, gap=30, align=0), gap=30)
     return Linked(whole, lambda: [curve(start.bottom, label.top) for label in labels])
 
@@ -77,7 +80,7 @@ def right_and_wrong(start: Piece, right: Piece, wrong: Piece, how: str) -> Linke
         "Above, the queries of five tokens, a row for each word: three features in the colour of head 0, then three"
         " in the colour of head 1. Cut and exchanged: head 0 has one colour and a row for each of the five words,"
         " and so has head 1. One reshape: both heads have both colours. Head 0 has The twice, animal twice and was"
-        " once; head 1 has was once, too twice and tired twice."
+        " once; head 1 has was once, too twice and tired twice. Both results have the shape (2, 5, 3)."
     ),
     look=(
         "Follow a colour and a word. Right: a head has one colour, and every word. Wrong: a head has both colours,"
@@ -89,8 +92,10 @@ def split_heads(_narrow: bool) -> Piece:
     content = chunks()  # (n, heads, 2)
     right = content.swapaxes(0, 1)  # (heads, n, 2)
     wrong = content.reshape(HEADS, len(TOKENS), 2)
-    start = under("$XW_Q$, a row for each token", table(content))
-    return right_and_wrong(start, heads_of(right), heads_of(wrong), "cut, exchange axes")
+    start = under(f"$XW_Q$, shape {(len(TOKENS), HEADS * D_K)}", table(content))
+    return right_and_wrong(
+        start, heads_of(right), heads_of(wrong), "cut, exchange axes", (HEADS, len(TOKENS), D_K)
+    )
 
 
 @drawing(
@@ -99,16 +104,20 @@ def split_heads(_narrow: bool) -> Piece:
         "Above, two heads, each with a row for each of five words: head 0 in one colour, head 1 in another."
         " Exchanged and joined: each row is one word, with the features of head 0 and then those of head 1. One"
         " reshape: the first row holds the features of head 0 for The and for animal, and the other rows mix words"
-        " in the same way."
+        " in the same way. Both results have the shape (5, 6)."
     ),
-    look="Right: a row is one word again, with a chunk from each head. Wrong: a row holds two different words.",
+    look=(
+        "Right: a row is one word again, with a chunk from each head. Wrong: a row holds two different words,"
+        " though the shape is the same."
+    ),
 )
 def merge_heads(_narrow: bool) -> Piece:
     """`(heads, n, d_k)` → `(n, heads · d_k)`."""
     content = chunks()  # (n, heads, 2)
     found = content.swapaxes(0, 1)  # (heads, n, 2)
     wrong = np.ascontiguousarray(found).reshape(content.shape)
-    return right_and_wrong(heads_of(found), table(content), table(wrong), "exchange, join")
+    start = column(heads_of(found), Text(f"shape {(HEADS, len(TOKENS), D_K)}", SMALL), gap=4)
+    return right_and_wrong(start, table(content), table(wrong), "exchange, join", (len(TOKENS), HEADS * D_K))
 
 
 def token_cells(texts: Sequence[str], classes: Sequence[str]) -> Cells:
@@ -141,11 +150,11 @@ def memory(_narrow: bool) -> Piece:
     right = places.reshape(3, 2, 2).swapaxes(0, 1)  # (heads, n, d_k)
     wrong = places.reshape(2, 3, 2)  # the same shape
     names = [f"{token}{feature}" for token in "abc" for feature in range(4)]
-    rows = [memory_row("in memory: token and feature", names, 12 * ["cell"])]
-    for way, read in (("view, then transpose", right), ("one reshape", wrong)):
+    rows = [memory_row("memory: token and feature", names, 12 * ["cell"])]
+    for way, read in (("✓ view, transpose", right), ("✗ one reshape", wrong)):
         strides = tuple(step // read.itemsize for step in read.strides)
         heads = [int((read[1] == place).any()) for place in places]
-        title = f"read by head, {way}: strides {strides}"
+        title = f"{way}: read by head, strides {strides}"
         rows.append(memory_row(title, [str(head) for head in heads], [f"cell head-{head}" for head in heads]))
     return column(*rows, gap=14, align=0)
 
@@ -158,10 +167,13 @@ def memory(_narrow: bool) -> Piece:
         " Below, the same as a sum: for each head its two columns times its two rows of W_O, a full-width result in"
         " the colour of that head, and the three results added."
     ),
-    look="Each head has its own rows of W_O. Multiplying heads side by side by W_O is adding what each head gives.",
+    look=(
+        "Each head has its own rows of $W_O$. Multiplying heads side by side by $W_O$ is adding what each head"
+        " gives."
+    ),
     steps=(
-        "Together. All heads side by side, times the whole of W_O.",
-        "Apart. Each head times its own rows of W_O; then the results are added. Both give the same numbers.",
+        "Together. All heads side by side, times the whole of $W_O$.",
+        "Apart. Each head times its own rows of $W_O$; then the results are added. Both give the same numbers.",
     ),
 )
 def output_projection(_narrow: bool) -> Piece:
@@ -175,7 +187,9 @@ def output_projection(_narrow: bool) -> Piece:
 
     joined = Cells(n, d_model, lambda _i, j: f"cell head-{j // d_k}", side)
     w_o = Cells(d_model, d_model, lambda i, _j: f"cell head-{i // d_k}", side)
-    whole = product(joined, under("$W_O$", w_o), under("output", Mixture(n, d_model, heads, side)))
+    whole = product(
+        under("side by side", joined), under("$W_O$", w_o), under("output", Mixture(n, d_model, heads, side))
+    )
 
     rows: list[Piece] = []
     for head in range(heads):
@@ -183,12 +197,14 @@ def output_projection(_narrow: bool) -> Piece:
         block = Cells(d_k, d_model, f"cell head-{head}", side)
         named = row(Text(f"head {head}", SMALL), left, gap=8)
         result = Cells(n, d_model, f"cell head-{head}", side)
+        if head:
+            rows.append(Text("+", width=result.width))
         rows.append(product(named, under(f"$W_O^{head}$", block, gap=2), result))
     total = Mixture(n, d_model, heads, side)
-    rows.append(row(Text("added together", SMALL), Text("="), total, gap=8))
+    rows += [Piece(0, 4), row(Text("added: the same output", SMALL), Text("="), total, gap=8)]
     return column(
         row(Badge(1), whole, gap=16),
-        row(Badge(2), column(*rows, gap=8, align=1), gap=10, align=0),
+        row(Badge(2), column(*rows, gap=2, align=1), gap=10, align=0),
         gap=26,
         align=0,
     )

@@ -64,6 +64,8 @@ def test_a_drawing_says_in_words_what_is_seen(name):
 def test_no_two_drawings_say_the_same():
     for say in ("title", "description", "look"):
         assert len({getattr(drawn, say) for drawn in DRAWINGS.values()}) == len(DRAWINGS)
+    for drawn in DRAWINGS.values():
+        assert "_" not in re.sub(r"\$.+?\$", "", " ".join([drawn.look, *drawn.steps]))  # no raw symbol
     ids = re.findall(r'\bid="([^"]+)"', "".join(drawn.html() for drawn in DRAWINGS.values()))
     assert len(ids) == len(set(ids)) >= 2 * len(DRAWINGS)
 
@@ -161,7 +163,7 @@ def test_texts_are_large_enough_lie_in_the_drawing_and_apart_from_each_other(she
     assert texts
     for text in texts:
         (left, top, right, bottom), view = text["box"], text["view"]
-        assert text["size"] >= 10, text
+        assert round(text["size"], 2) >= 11, text
         assert view[0] <= left < right <= view[2], text
         assert view[1] - 1 <= top < bottom <= view[3] + 1, text
     for i, one in enumerate(texts):
@@ -290,8 +292,9 @@ def test_the_query_at_work_has_the_numbers_of_the_chapter():
         words.remove(f"{number:.4g}")
     for weight in weights[0]:
         words.remove(f"{weight:.2f}")
-    for score in given["K"] @ given["Q"][0] / 2:
-        words.remove(f"{score:.4g}")
+    for product in given["K"] @ given["Q"][0]:
+        words.remove(f"{product:.4g}")
+        words.remove(f"{product / 2:.4g}")
     assert [word for word in words if re.fullmatch(r"[\d.]+", word)] == ["1", "2", "3"]  # the steps
 
 
@@ -313,6 +316,9 @@ def test_split_and_merge_are_drawn_as_torch_does_them():
         filled = [look for look in classes_of(name) if look.startswith("cell ")]
         expected = [chunk for part in parts for chunk in drawn(part)]
         assert list(zip(said, filled, strict=True)) == expected
+        shapes = [tuple(map(int, re.findall(r"\d+", word))) for word in words_of(name) if "shape (" in word]
+        start, result = ((5, 6), right.shape) if name == "split-heads" else (right.shape, (5, 6))
+        assert shapes == [tuple(start), tuple(result), tuple(result)]
 
 
 def test_the_places_that_a_head_reads_are_those_of_torch():
@@ -321,8 +327,8 @@ def test_the_places_that_a_head_reads_are_those_of_torch():
     words = words_of("memory")
     expected = [f"{token}{feature}" for token in "abc" for feature in range(4)]
     assert words[1:13] == expected
-    for start, read, way in ((13, right, "view, then transpose"), (26, wrong, "one reshape")):
-        assert words[start] == f"read by head, {way}: strides {read.stride()}"
+    for start, read, way in ((13, right, "✓ view, transpose"), (26, wrong, "✗ one reshape")):
+        assert words[start] == f"{way}: read by head, strides {read.stride()}"
         assert words[start + 1 : start + 13] == [str(int((read[1] == p).any())) for p in place]
 
 
@@ -445,6 +451,7 @@ def test_a_page_gets_the_drawing_its_steps_and_a_numbered_caption(site):
     assert figure.count("<svg") == 1
     assert re.findall(r"<li><p><strong>(\w+)\.</strong>", figure) == ["Compare", "Softmax", "Blend"]
     assert DRAWINGS["one-query"].look in figure
+    assert "divided by √<em>d</em><sub>k</sub>, here √4." in figure
     assert re.search(r'href="#here"><span class="std std-numref">Fig. 1</span>', page)
     assert page.count('class="token') == len(load_sample().tokens[0])
     assert "head_colours.css" in page

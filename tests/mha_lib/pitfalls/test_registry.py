@@ -47,8 +47,10 @@ def test_what_is_registered_belongs_to_an_item_that_is_graded(name):
 
 
 @pytest.mark.parametrize("name", REGISTRIES)
-def test_every_assignment_has_its_place_in_the_teaching_order(name):
-    assert REGISTRIES[name].assignments() == list(IN_TEACHING_ORDER)
+def test_every_assignment_has_its_place_in_the_order_of_the_course(name):
+    with_code = {original(*pair)[0] for pair in GRADED}
+    in_contents = assignment.in_teaching_order(COURSE, with_code)
+    assert REGISTRIES[name].assignments() == list(IN_TEACHING_ORDER) == in_contents
 
 
 def test_the_bank_speaks_of_items_in_the_order_of_the_course():
