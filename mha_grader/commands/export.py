@@ -17,8 +17,8 @@ Write the grades of an assignment, with what people changed and with penalties:
                                       e-mail address, for the import of the gradebook
   grades/ASSIGNMENT-canvas.csv        for "Import" of the gradebook; Canvas asks if the assignment is not called so
   grades/ASSIGNMENT-brightspace.csv   for "Import" of the grades, for a grade item of the assignment's name
-  grades/ASSIGNMENT-blackboard.csv    for "Work Offline", "Upload" of the Grade Center, as a new column of text; to fill a
-                                      column that is there, copy its heading from Blackboard's own download
+  grades/ASSIGNMENT-blackboard.csv    for "Work Offline", "Upload" of the Grade Center, as a new column of text; to
+                                      fill one that is there, copy its heading from Blackboard's own download
 
 Gradescope takes no grades back, and Sakai only in the zip file of its own download: copy from ASSIGNMENT.csv.
 With a roster.csv, all its students are in every file. Which files for platforms are written depends on where the

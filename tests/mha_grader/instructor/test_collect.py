@@ -195,6 +195,10 @@ def test_of_several_notebooks_the_one_of_the_assignment_is_taken_else_all(course
             f"Ann Lee_1_{MOODLE}/draft.ipynb": "wrong",
             f"Ann Lee_1_{MOODLE}/data.csv": "not read",
             f"Bob Roe_2_{MOODLE}/{NAME} (1).ipynb": "renamed",
+            f"Dan Poe_4_{MOODLE}/{NAME}-Copy1.ipynb": "a copy",
+            f"Dan Poe_4_{MOODLE}/draft.ipynb": "wrong",
+            f"Eve Ng_5_{MOODLE}/{NAME}-Copy1.ipynb": "1",
+            f"Eve Ng_5_{MOODLE}/{NAME}-Copy2.ipynb": "2",
             f"Cyd Doe_3_{MOODLE}/one.ipynb": "1",
             f"Cyd Doe_3_{MOODLE}/t$wo;`.IPYNB": "2",
         }
@@ -204,7 +208,62 @@ def test_of_several_notebooks_the_one_of_the_assignment_is_taken_else_all(course
         f"Bob Roe/{NAME}/{NAME} (1).ipynb": "renamed",
         f"Cyd Doe/{NAME}/one.ipynb": "1",
         f"Cyd Doe/{NAME}/t_wo__.ipynb": "2",
+        f"Dan Poe/{NAME}/{NAME}-Copy1.ipynb": "a copy",
+        f"Eve Ng/{NAME}/{NAME}-Copy1.ipynb": "1",
+        f"Eve Ng/{NAME}/{NAME}-Copy2.ipynb": "2",
     }
+
+
+def zipped(files):
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, text in files.items():
+            made.writestr(name, text)
+    return data.getvalue()
+
+
+def test_a_students_zip_file_is_opened_once_and_only_if_there_is_no_notebook(course, gather):
+    inner = zipped({NOTEBOOK: "of a zip in a zip"})
+    found = gather(
+        {
+            f"Ann Lee_1_{MOODLE}/work.zip": zipped(
+                {f"my/../work/{NOTEBOOK}": "of ann", "__MACOSX/._x.ipynb": ""}
+            ),
+            f"Bob Roe_2_{MOODLE}/work.zip": zipped({NOTEBOOK: "not read"}),
+            f"Bob Roe_2_{MOODLE}/{NOTEBOOK}": "of bob",
+            f"Cyd Doe_3_{MOODLE}/work.zip": zipped({"inner.zip": inner}),
+            f"Dan Poe_4_{MOODLE}/one.zip": inner,
+            f"Dan Poe_4_{MOODLE}/two.zip": inner,
+            f"Eve Ng_5_{MOODLE}/work.zip": "damaged",
+        }
+    )
+    assert submitted(course) == {
+        f"Ann Lee/{NAME}/{NOTEBOOK}": "of ann",
+        f"Bob Roe/{NAME}/{NOTEBOOK}": "of bob",
+    }
+    assert (found.without_notebook, sorted(found.refused)) == (["Cyd Doe"], ["Dan Poe", "Eve Ng"])
+
+
+def test_a_students_zip_file_that_is_too_large_when_unpacked_is_refused(course, gather, monkeypatch):
+    monkeypatch.setattr(collect, "MAX_BYTES", 2**20)
+    found = gather({f"Eve Ng_5_{MOODLE}/work.zip": zipped({NOTEBOOK: bytes(2**20 + 1)})})
+    assert list(found.refused) == ["Eve Ng"]
+    assert submitted(course) == {}
+
+
+def test_a_table_tells_when_hand_ins_came(course, tmp_path):
+    path = archive(
+        {f"leeann_LATE_11_6_{NOTEBOOK}": "of ann", f"roebob_12_7_{NOTEBOOK}": "of bob"}, tmp_path / "a.zip"
+    )
+    table = tmp_path / "times.csv"
+    table.write_text("student,time\n11,2026-11-05 18:00 UTC\n")
+    assert collect.collect(course, NAME, path, collect.Extra(times=table)).late == ["11"]
+    assert submitted(course)[f"11/{NAME}/timestamp.txt"] == "2026-11-05 18:00:00 UTC\n"
+    assert f"12/{NAME}/timestamp.txt" not in submitted(course)
+    for wrong in ("11,3/4/2026 18:00", "11,2026-11-05", "11,soon"):
+        table.write_text(f"student,time\n{wrong}\n")
+        with pytest.raises(CourseError, match="line 2"):
+            collect.collect(course, NAME, path, collect.Extra(times=table))
 
 
 def test_collecting_again_replaces_what_changed_and_nothing_else(course, gather):
