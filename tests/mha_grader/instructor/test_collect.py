@@ -1,24 +1,19 @@
 """Hand-ins out of the archives of Moodle and Canvas, and what an archive must not be able to do."""
 
 import io
-import json
 import shutil
 import struct
 import zipfile
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from nbgrader.plugins import ExtractorPlugin
 from setuptools.archive_util import UnrecognizedFormat
 
-from mha_grader import cli
-from mha_grader.course import store
 from mha_grader.course.assignment import CourseError
-from mha_grader.grading import schedule
 from mha_grader.instructor import collect, origins, timestamps
 from mha_grader.instructor.origins import Origin
-from tests.mha_grader.small_course import NAME, hand_in, make
+from tests.mha_grader.small_course import NAME
 
 from .conftest import archive, folders, submitted
 
@@ -405,45 +400,3 @@ def test_why_nbgraders_own_extraction_is_not_used(tmp_path):
     archive({f"Eve Doe_1_{MOODLE}/work.zip": "damaged"}, path)
     with pytest.raises(UnrecognizedFormat):
         ExtractorPlugin().extract(str(source), str(target))
-
-
-# --- the command ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_what_is_collected_can_be_graded(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(schedule, "FEW", 1000)
-    root = make(tmp_path / "course")
-    right = (hand_in(root, "x") / NOTEBOOK).read_text()
-    wrong = (hand_in(root, "x", half="def half(x):\n    return x\n") / NOTEBOOK).read_text()
-    shutil.rmtree(root / "submitted")
-    path = archive(
-        {
-            f"Zoë Müller_1_{MOODLE}/{NOTEBOOK}": right,
-            f"Ann Lee_2_{MOODLE}/my work.ipynb": wrong,
-            f"Eve Doe_3_{MOODLE}/{NAME}.pdf": "no notebook",
-        },
-        tmp_path / "all submissions.zip",
-    )
-    assert cli.main(["--course", str(root), "collect", NAME, str(path)]) == 0
-    assert "3 new, 0 replaced, 0 as before\nwithout a notebook: Eve Doe\n" in capsys.readouterr().out
-    assert cli.main(["--course", str(root), "grade", NAME]) == 0
-    records = store.load_all(root / "grades" / NAME)
-    assert {student: (record.status, record.score) for student, record in records.items()} == {
-        "Ann Lee": ("repaired", pytest.approx(0.3)),
-        "Eve Doe": ("missing", 0.0),
-        "Zoë Müller": ("graded", pytest.approx(3.3)),
-    }
-    assert json.loads((root / "grades" / f"{NAME}-collected.json").read_text())["Ann Lee"]["number"] == "2"
-    assert cli.main(["--course", str(root), "feedback", NAME, "--zip"]) == 0
-    with zipfile.ZipFile(root / "feedback" / f"{NAME}.zip") as feedback:
-        assert f"Zoë Müller_1_{MOODLE}/{NAME}.html" in feedback.namelist()
-        assert len(feedback.namelist()) == 3
-    assert cli.main(["--course", str(root), "export", NAME]) == 0
-    written = capsys.readouterr().out.splitlines()[-3:]
-    assert written == [str(root / "grades" / f"{NAME}{end}") for end in (".csv", ".json", "-moodle.csv")]
-    lines = Path(written[-1]).read_text("utf-8").splitlines()
-    assert "Participant 2,Ann Lee,,,0.3," in [line[:28] for line in lines]
-    monkeypatch.setattr(collect, "MAX_BYTES", 10)
-    assert cli.main(["--course", str(root), "collect", NAME, str(path)]) == 3
-    assert "mha-grade: Ann Lee was not collected: more than" in capsys.readouterr().err
