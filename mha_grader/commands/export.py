@@ -17,7 +17,10 @@ Write the grades of an assignment, with what people changed and with penalties:
                                       e-mail address, for the import of the gradebook
   grades/ASSIGNMENT-canvas.csv        for "Import" of the gradebook; Canvas asks if the assignment is not called so
   grades/ASSIGNMENT-brightspace.csv   for "Import" of the grades, for a grade item of the assignment's name
+  grades/ASSIGNMENT-blackboard.csv    for "Work Offline", "Upload" of the Grade Center, as a new column of text; to
+                                      fill one that is there, copy its heading from Blackboard's own download
 
+Gradescope takes no grades back, and Sakai only in the zip file of its own download: copy from ASSIGNMENT.csv.
 With a roster.csv, all its students are in every file. Which files for platforms are written depends on where the
 hand-ins were collected from; if that was nowhere, it is all of them."""
 
@@ -27,7 +30,7 @@ def add(commands: Any, assignment: argparse.ArgumentParser) -> None:
     parser = commands.add_parser(
         "export",
         parents=[assignment],
-        help="write the grades as CSV and JSON, and for Moodle, Canvas and Brightspace",
+        help="write the grades as CSV and JSON, and for Moodle, Canvas, Brightspace and Blackboard",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description=DESCRIPTION,
     )

@@ -1,4 +1,8 @@
-"""Grades for other programs: a CSV and a JSON file, and CSV files that Moodle, Canvas and Brightspace take."""
+"""Grades for other programs: a CSV and a JSON file, and CSV files that platforms take.
+
+Moodle, Canvas, Brightspace and Blackboard import grades. Gradescope exports them and takes none back
+(https://guides.gradescope.com); Sakai takes them only in the zip file of its own download.
+"""
 
 from __future__ import annotations
 
@@ -50,10 +54,10 @@ def write(
     return table, data
 
 
-def _write_table(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
+def _write_table(path: Path, lines: Sequence[Mapping[str, Any]], quoting: int = csv.QUOTE_MINIMAL) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         columns = max(map(list, lines), key=len)  # strangers to the roster have no names
-        writer = csv.DictWriter(file, fieldnames=columns)
+        writer = csv.DictWriter(file, fieldnames=columns, quoting=quoting)  # type: ignore[arg-type]
         writer.writeheader()
         writer.writerows({name: _cell(value) for name, value in line.items()} for line in lines)
 
@@ -137,13 +141,13 @@ def _cell(value: Any) -> Any:
     return f"'{value}" if FORMULA.match(value) else value
 
 
-# --- Moodle, Canvas and Brightspace -----------------------------------------------------------------------
+# --- Moodle, Canvas, Brightspace and Blackboard -----------------------------------------------------------
 
 
 def write_for_platforms(
     course: Course, assignment: str, everyone: Sequence[Result], nothing: float | None = None
 ) -> list[Path]:
-    """Write grades/<assignment>-moodle.csv, -canvas.csv and -brightspace.csv.
+    """Write grades/<assignment>-moodle.csv, -canvas.csv, -brightspace.csv and -blackboard.csv.
 
     A student whose hand-in was collected from a platform is known there by the number in its archive. One whom the
     roster knows stands in all files, by what it says of the platform; others who were collected stand in no file
@@ -180,7 +184,7 @@ def write_for_platforms(
         path = course.root / "grades" / f"{assignment}-{platform}.csv"
         path.unlink(missing_ok=True)
         if lines:
-            _write_table(path, lines)
+            _write_table(path, lines, csv.QUOTE_ALL if platform == "blackboard" else csv.QUOTE_MINIMAL)
             written.append(path)
     return written
 
@@ -267,9 +271,28 @@ def _brightspace(
     }
 
 
+def _blackboard(
+    result: Result, origin: Origin, assignment: str, score: float | None, points: float
+) -> dict[str, Any] | None:
+    """A line for "Work Offline", "Upload" of Blackboard's Grade Center.
+
+    It finds people by the Username and columns by a number in their heading, which only its own download has; a
+    heading without one makes a new column of text. Every cell stands in quotes (library.blackboard.com, "Uploading
+    or Downloading Grade Center Items for Working Offline"; https://tips.uark.edu/uploading-your-grade-center/).
+    """
+    person = result.person
+    return {
+        "Last Name": person.last_name if person else "",
+        "First Name": person.first_name if person else "",
+        "Username": (person.login or person.id) if person else origin.number or result.student,
+        assignment: score,
+    }
+
+
 Line = dict[str, Any] | None  # None if the platform does not know the student
 PLATFORMS: dict[Scheme, Callable[[Result, Origin, str, float | None, float], Line]] = {
     "moodle": _moodle,
     "canvas": _canvas,
     "brightspace": _brightspace,
+    "blackboard": _blackboard,
 }

@@ -294,10 +294,13 @@ def write_zip(course: Course, assignment: str, pages: Mapping[str, Path]) -> Pat
 def _name_in_zip(student: str, origin: Origin, assignment: str) -> str:
     """What a page is called in an archive: by the student's id, or as the platform finds the student again.
 
-    Moodle's "Upload multiple feedback files in a zip" asks for Name_Number_assignsubmission_file_ (mod/assign/
-    feedback/file/importziplib.php). Canvas finds the numbers of the user and of the file that was handed in between
-    underscores (canvas-lms, `infer_comment_context_from_filename`). Brightspace's "Add feedback files" wants the
-    folders of the download unchanged, and Sakai's "Upload all" its own with Feedback Attachment(s) in them.
+    Moodle's "Upload multiple feedback files in a zip" asks for Name_Number_assignsubmission_file_ and goes by the
+    number (mod/assign/feedback/file/importziplib.php). Canvas takes the first two pieces between underscores that
+    are numbers: the user's, and that of a file in the user's own hand-in (canvas-lms,
+    `infer_comment_context_from_filename`). Sakai's "Upload all" wants its own folders with Feedback Attachment(s)
+    in them (https://support.apu.edu, "How to Grade Assignments in Bulk"), and Brightspace's "Add feedback files"
+    the folders of the download unchanged; the programs of these two were not read. Blackboard and Gradescope have
+    no upload of files for a class.
     """
     page = f"{assignment}.html"
     if origin.scheme == "moodle":

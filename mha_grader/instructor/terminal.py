@@ -78,7 +78,7 @@ def print_scores(
     table.add_column("remarks", overflow="fold")
     for student, record in records.items():
         entry = entries.get(student, Entry())
-        scores = [f"{entry.score(record):g}", *([f"{-entry.penalty:g}"] if is_late else [])]
+        scores = [f"{entry.score(record):g}", *([f"{0 - entry.penalty:g}"] if is_late else [])]
         scores += [
             f"{entry.item_score(item):g}{'*' if item.item in entry.by_hand else ''}" for item in record.items
         ]

@@ -1,24 +1,19 @@
 """Hand-ins out of the archives of Moodle and Canvas, and what an archive must not be able to do."""
 
 import io
-import json
 import shutil
 import struct
 import zipfile
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from nbgrader.plugins import ExtractorPlugin
 from setuptools.archive_util import UnrecognizedFormat
 
-from mha_grader import cli
-from mha_grader.course import store
 from mha_grader.course.assignment import CourseError
-from mha_grader.grading import schedule
 from mha_grader.instructor import collect, origins, timestamps
 from mha_grader.instructor.origins import Origin
-from tests.mha_grader.small_course import NAME, hand_in, make
+from tests.mha_grader.small_course import NAME
 
 from .conftest import archive, folders, submitted
 
@@ -195,6 +190,10 @@ def test_of_several_notebooks_the_one_of_the_assignment_is_taken_else_all(course
             f"Ann Lee_1_{MOODLE}/draft.ipynb": "wrong",
             f"Ann Lee_1_{MOODLE}/data.csv": "not read",
             f"Bob Roe_2_{MOODLE}/{NAME} (1).ipynb": "renamed",
+            f"Dan Poe_4_{MOODLE}/{NAME}-Copy1.ipynb": "a copy",
+            f"Dan Poe_4_{MOODLE}/draft.ipynb": "wrong",
+            f"Eve Ng_5_{MOODLE}/{NAME}-Copy1.ipynb": "1",
+            f"Eve Ng_5_{MOODLE}/{NAME}-Copy2.ipynb": "2",
             f"Cyd Doe_3_{MOODLE}/one.ipynb": "1",
             f"Cyd Doe_3_{MOODLE}/t$wo;`.IPYNB": "2",
         }
@@ -204,7 +203,62 @@ def test_of_several_notebooks_the_one_of_the_assignment_is_taken_else_all(course
         f"Bob Roe/{NAME}/{NAME} (1).ipynb": "renamed",
         f"Cyd Doe/{NAME}/one.ipynb": "1",
         f"Cyd Doe/{NAME}/t_wo__.ipynb": "2",
+        f"Dan Poe/{NAME}/{NAME}-Copy1.ipynb": "a copy",
+        f"Eve Ng/{NAME}/{NAME}-Copy1.ipynb": "1",
+        f"Eve Ng/{NAME}/{NAME}-Copy2.ipynb": "2",
     }
+
+
+def zipped(files):
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, text in files.items():
+            made.writestr(name, text)
+    return data.getvalue()
+
+
+def test_a_students_zip_file_is_opened_once_and_only_if_there_is_no_notebook(course, gather):
+    inner = zipped({NOTEBOOK: "of a zip in a zip"})
+    found = gather(
+        {
+            f"Ann Lee_1_{MOODLE}/work.zip": zipped(
+                {f"my/../work/{NOTEBOOK}": "of ann", "__MACOSX/._x.ipynb": ""}
+            ),
+            f"Bob Roe_2_{MOODLE}/work.zip": zipped({NOTEBOOK: "not read"}),
+            f"Bob Roe_2_{MOODLE}/{NOTEBOOK}": "of bob",
+            f"Cyd Doe_3_{MOODLE}/work.zip": zipped({"inner.zip": inner}),
+            f"Dan Poe_4_{MOODLE}/one.zip": inner,
+            f"Dan Poe_4_{MOODLE}/two.zip": inner,
+            f"Eve Ng_5_{MOODLE}/work.zip": "damaged",
+        }
+    )
+    assert submitted(course) == {
+        f"Ann Lee/{NAME}/{NOTEBOOK}": "of ann",
+        f"Bob Roe/{NAME}/{NOTEBOOK}": "of bob",
+    }
+    assert (found.without_notebook, sorted(found.refused)) == (["Cyd Doe"], ["Dan Poe", "Eve Ng"])
+
+
+def test_a_students_zip_file_that_is_too_large_when_unpacked_is_refused(course, gather, monkeypatch):
+    monkeypatch.setattr(collect, "MAX_BYTES", 2**20)
+    found = gather({f"Eve Ng_5_{MOODLE}/work.zip": zipped({NOTEBOOK: bytes(2**20 + 1)})})
+    assert list(found.refused) == ["Eve Ng"]
+    assert submitted(course) == {}
+
+
+def test_a_table_tells_when_hand_ins_came(course, tmp_path):
+    path = archive(
+        {f"leeann_LATE_11_6_{NOTEBOOK}": "of ann", f"roebob_12_7_{NOTEBOOK}": "of bob"}, tmp_path / "a.zip"
+    )
+    table = tmp_path / "times.csv"
+    table.write_text("student,time\n11,2026-11-05 18:00 UTC\n")
+    assert collect.collect(course, NAME, path, collect.Extra(times=table)).late == ["11"]
+    assert submitted(course)[f"11/{NAME}/timestamp.txt"] == "2026-11-05 18:00:00 UTC\n"
+    assert f"12/{NAME}/timestamp.txt" not in submitted(course)
+    for wrong in ("11,3/4/2026 18:00", "11,2026-11-05", "11,soon"):
+        table.write_text(f"student,time\n{wrong}\n")
+        with pytest.raises(CourseError, match="line 2"):
+            collect.collect(course, NAME, path, collect.Extra(times=table))
 
 
 def test_collecting_again_replaces_what_changed_and_nothing_else(course, gather):
@@ -346,45 +400,3 @@ def test_why_nbgraders_own_extraction_is_not_used(tmp_path):
     archive({f"Eve Doe_1_{MOODLE}/work.zip": "damaged"}, path)
     with pytest.raises(UnrecognizedFormat):
         ExtractorPlugin().extract(str(source), str(target))
-
-
-# --- the command ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_what_is_collected_can_be_graded(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(schedule, "FEW", 1000)
-    root = make(tmp_path / "course")
-    right = (hand_in(root, "x") / NOTEBOOK).read_text()
-    wrong = (hand_in(root, "x", half="def half(x):\n    return x\n") / NOTEBOOK).read_text()
-    shutil.rmtree(root / "submitted")
-    path = archive(
-        {
-            f"Zoë Müller_1_{MOODLE}/{NOTEBOOK}": right,
-            f"Ann Lee_2_{MOODLE}/my work.ipynb": wrong,
-            f"Eve Doe_3_{MOODLE}/{NAME}.pdf": "no notebook",
-        },
-        tmp_path / "all submissions.zip",
-    )
-    assert cli.main(["--course", str(root), "collect", NAME, str(path)]) == 0
-    assert "3 new, 0 replaced, 0 as before\nwithout a notebook: Eve Doe\n" in capsys.readouterr().out
-    assert cli.main(["--course", str(root), "grade", NAME]) == 0
-    records = store.load_all(root / "grades" / NAME)
-    assert {student: (record.status, record.score) for student, record in records.items()} == {
-        "Ann Lee": ("repaired", pytest.approx(0.3)),
-        "Eve Doe": ("missing", 0.0),
-        "Zoë Müller": ("graded", pytest.approx(3.3)),
-    }
-    assert json.loads((root / "grades" / f"{NAME}-collected.json").read_text())["Ann Lee"]["number"] == "2"
-    assert cli.main(["--course", str(root), "feedback", NAME, "--zip"]) == 0
-    with zipfile.ZipFile(root / "feedback" / f"{NAME}.zip") as feedback:
-        assert f"Zoë Müller_1_{MOODLE}/{NAME}.html" in feedback.namelist()
-        assert len(feedback.namelist()) == 3
-    assert cli.main(["--course", str(root), "export", NAME]) == 0
-    written = capsys.readouterr().out.splitlines()[-3:]
-    assert written == [str(root / "grades" / f"{NAME}{end}") for end in (".csv", ".json", "-moodle.csv")]
-    lines = Path(written[-1]).read_text("utf-8").splitlines()
-    assert "Participant 2,Ann Lee,,,0.3," in [line[:28] for line in lines]
-    monkeypatch.setattr(collect, "MAX_BYTES", 10)
-    assert cli.main(["--course", str(root), "collect", NAME, str(path)]) == 3
-    assert "mha-grade: Ann Lee was not collected: more than" in capsys.readouterr().err

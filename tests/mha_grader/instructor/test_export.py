@@ -148,6 +148,8 @@ def test_hand_ins_of_unknown_origin_are_known_by_their_ids(tmp_path, monkeypatch
     assert list(ann) == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "single_head"]
     assert list(points.values()) == ["    Points Possible", "", "", "", "", "4.3"]
     assert list(ann.values()) == ["ann", "", "", "ann", "", "3.25"]
+    blackboard = (tmp_path / "grades" / "single_head-blackboard.csv").read_text("utf-8").splitlines()
+    assert blackboard[:2] == ['"Last Name","First Name","Username","single_head"', '"","","ann","3.25"']
     for rows in found.values():
         cells = [cell for row in rows for cell in row.values()]
         assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))]

@@ -107,6 +107,64 @@ def test_canvas_export_is_imported_and_formulas_stay_text(course, tmp_path):
     assert roster.load(course).by_id["s1"].group == "g1"
 
 
+IMPORTS = {
+    "moodle": "\ufeffFirst name,Surname,ID number,Email address,Groups\nAnn,Lee,m1,ann@x.edu,No groups\n"
+    "Gus,Kay,m7,gus@x.edu,g2\n",
+    "brightspace": "OrgDefinedId;Username;Last Name;First Name;Email;End-of-Line Indicator\n"
+    "#o1;#alee;Lee;Ann;;#\n#m7;#gkay;Kay;Gus;gus@x.edu;#\n",
+}
+
+
+@pytest.mark.parametrize("platform", IMPORTS)
+def test_what_moodle_and_brightspace_export_is_imported(course, tmp_path, platform):
+    table = tmp_path / "table.csv"
+    table.write_text(IMPORTS[platform])
+    found = roster_import.import_table(course, table)
+    assert (found.new, found.changed, found.refused) == (["m7"], ["s1"], {})
+    ann, gus = (roster.load(course).by_id[student] for student in ("s1", "m7"))
+    assert (ann.login, ann.canvas, ann.group) == ("alee", "11", "g1")  # what the table does not say stays
+    numbers = {"moodle": ("moodle", "m1", "m7"), "brightspace": ("brightspace_org", "o1", "m7")}
+    field, of_ann, of_gus = numbers[platform]
+    assert (getattr(ann, field), getattr(gus, field)) == (of_ann, of_gus)
+    assert gus.name == "Gus Kay"
+
+
+def test_two_platforms_tables_make_one_student(course, tmp_path):
+    table = tmp_path / "table.csv"
+    for text in IMPORTS.values():
+        table.write_text(text)
+        roster_import.import_table(course, table)
+    gus = roster.load(course).by_id["m7"]
+    assert (gus.moodle, gus.brightspace_org, gus.login, gus.group) == ("m7", "m7", "gkay", "g2")
+    assert len(roster.load(course).students) == 5
+
+
+def by_groups(course, tmp_path, files):
+    return collect.collect(course, NAME, archive(files, tmp_path / "all.zip"), collect.Extra(groups=True))
+
+
+def test_a_groups_hand_in_lies_with_its_first_member_and_counts_for_all(course, tmp_path):
+    found = by_groups(
+        course, tmp_path, {f"roebob_12_6_{NOTEBOOK}": "of both", f"doecyd_13_7_{NOTEBOOK}": "of cyd alone"}
+    )
+    assert submitted(course) == {f"s1/{NAME}/{NOTEBOOK}": "of both", f"s3/{NAME}/{NOTEBOOK}": "of cyd alone"}
+    assert (found.new, found.refused) == (["s1", "s3"], {})
+    assert origins.representatives(course, NAME) == {"s1": "s1", "s2": "s1"}
+
+
+def test_of_a_groups_different_hand_ins_the_last_counts_and_without_times_none(course, tmp_path):
+    canvas = {f"leeann_11_6_{NOTEBOOK}": "of ann", f"roebob_12_7_{NOTEBOOK}": "of bob"}
+    assert "2 people" in by_groups(course, tmp_path, canvas).refused["s1"]
+    assert submitted(course) == {}
+    by_groups(course, tmp_path, dict.fromkeys(canvas, "of both"))
+    assert submitted(course) == {f"s1/{NAME}/{NOTEBOOK}": "of both"}
+    folder = "{}-4 - {} - Nov {}, 2026 933 PM/" + NOTEBOOK
+    by_groups(
+        course, tmp_path, {folder.format(3, "Ann Lee", 2): "later", folder.format(5, "Bob Roe", 1): "earlier"}
+    )
+    assert submitted(course)[f"s1/{NAME}/{NOTEBOOK}"] == "later"
+
+
 @pytest.mark.parametrize("line", ["../x", "s1", ".x", "a/b"])
 def test_ids_that_are_no_folders_or_not_unique_are_refused(course, line):
     (course.root / roster.NAME).write_text(f"{ROSTER}{line}\n")
