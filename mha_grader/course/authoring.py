@@ -61,7 +61,7 @@ from nbgrader.preprocessors import ClearSolutions, NbGraderPreprocessor, SaveCel
 from traitlets.config import PyFileConfigLoader
 
 import mha_lib
-from mha_grader.course.assignment import assignments, is_plain
+from mha_grader.course.assignment import assignment_names, is_plain
 from mha_grader.course.errors import CourseError
 from mha_grader.course.exchange import put_in_place
 from mha_grader.course.notebooks import instructor_notebook
@@ -150,7 +150,7 @@ def _copy_sources(course_root: Path, folder: Path) -> None:
     (folder / "solutions").mkdir()
     for path in [course_root / "nbgrader_config.py", *(course_root / "solutions").glob("*.py")]:
         shutil.copyfile(path, folder / path.relative_to(course_root))
-    for name in assignments(course_root):
+    for name in assignment_names(course_root):
         if is_plain(course_root, name):
             shutil.copytree(course_root / "solutions" / name, folder / "solutions" / name)
 
@@ -206,7 +206,7 @@ def check(course_root: Path, names: Iterable[str] = ()) -> list[str]:
     with tempfile.TemporaryDirectory() as scratch_folder:
         scratch = Path(scratch_folder)
         _copy_sources(course_root, scratch)
-        for name in names or assignments(scratch):
+        for name in names or assignment_names(scratch):
             _generate(scratch, name)
         expected = _files(scratch / "exercises", names)
         found = _files(course_root / "exercises", names)
@@ -275,7 +275,7 @@ def main(arguments: list[str] | None = None) -> int:
             lines = check(course_root, options.assignments)
             print("\n".join(lines) if lines else "exercises/ is up to date")
             return 1 if lines else 0
-        for name in options.assignments or assignments(course_root):
+        for name in options.assignments or assignment_names(course_root):
             print(release(course_root, name).relative_to(course_root))
     except (SourceError, CourseError, NbGraderException) as error:
         print(error, file=sys.stderr)

@@ -66,7 +66,7 @@ def test_it_also_runs_as_a_module(files):
     line = [
         sys.executable,
         "-m",
-        "mha_grader.cli",
+        "mha_grader",
         "--course",
         str(COURSE),
         "try",

@@ -11,7 +11,7 @@ from traitlets.config import PyFileConfigLoader
 
 from mha_grader import cli
 from mha_grader.course import authoring, store
-from mha_grader.course.assignment import load
+from mha_grader.course.assignment import load_assignment
 from mha_grader.grading import reference
 
 PAGE = Path(__file__).parents[2] / "book" / "writing_an_assignment.md"
@@ -173,4 +173,4 @@ def test_an_nbgrader_notebook_is_taken_with_the_files_beside_it(folder, capsys):
     assert run("python -m mha_grader.course.authoring ps1") == 0
     assert run("python -m mha_grader.grading.reference ps1") == 0
     assert (folder / "exercises" / "ps1" / "data.csv").exists()
-    assert load(folder, "ps1").plain
+    assert load_assignment(folder, "ps1").plain

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mha_grader.course.assignment import Released, load
+from mha_grader.course.assignment import Released, load_assignment
 from mha_grader.grading import others, rebuild
 from mha_grader.grading.grade import grade_submission
 
@@ -63,7 +63,7 @@ def test_code_that_another_notebook_gives_is_shown_to_a_person(course_of_two):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_released_notebook_of_the_course_is_its_own_assignments(name):
-    assignment = load(COURSE, name)
+    assignment = load_assignment(COURSE, name)
     assert [other.name for other in assignment.others] == [other for other in NAMES if other != name]
     for other in NAMES:
         cells = rebuild.parse((COURSE / "exercises" / other / f"{other}.ipynb").read_bytes())

@@ -9,10 +9,10 @@ from nbgrader.api import Gradebook
 
 from mha_grader import cli
 from mha_grader.course import authoring, plain_nbgrader
-from mha_grader.course.assignment import CourseError, assignments, load
+from mha_grader.course.assignment import CourseError, assignment_names, load_assignment
 from mha_grader.course.folders import Course
 from mha_grader.grading import grade, plain, reference
-from mha_grader.grading.settings import settings
+from mha_grader.grading.settings import settings_of
 from tests.mha_grader import plain_assignments as plain_courses
 
 APART = {
@@ -31,7 +31,7 @@ def course(tmp_path_factory):
 
 def graded(course, name, *args, **kwargs):
     folder = plain_courses.hand_in(course, name, "student", *args, **kwargs)
-    return grade.grade_student(Course(course), load(course, name), folder, force=True)
+    return grade.grade_student(Course(course), load_assignment(course, name), folder, force=True)
 
 
 def statuses(record):
@@ -39,16 +39,16 @@ def statuses(record):
 
 
 def test_they_are_assignments_like_others(course):
-    assert assignments(course) == sorted(plain_courses.SOURCES)
+    assert assignment_names(course) == sorted(plain_courses.SOURCES)
     assert authoring.check(course) == []
 
 
 @pytest.mark.parametrize("name", plain_courses.SOURCES)
 def test_what_data_can_tell_is_tested_apart(course, name):
-    tests = plain.tests_of(load(course, name)).values()
+    tests = plain.tests_of(load_assignment(course, name)).values()
     assert {test.item for test in tests if test.apart} == APART[name]
     assert not any(test.failure for test in tests)
-    reference.check(load(course, name), b"secret")
+    reference.check(load_assignment(course, name), b"secret")
 
 
 @pytest.mark.parametrize("name", plain_courses.SOURCES)
@@ -195,7 +195,7 @@ def test_a_tag_that_skips_a_cell_is_of_no_use(course):
         if cell["metadata"].get("nbgrader", {}).get("grade"):
             cell["source"] = "5"
     path.write_text(json.dumps(notebook))
-    assert grade.grade_student(Course(course), load(course, "ps1"), folder).score == 0
+    assert grade.grade_student(Course(course), load_assignment(course, "ps1"), folder).score == 0
 
 
 def test_what_is_forged_in_the_students_own_process_is_shown_to_a_person(course):
@@ -251,7 +251,7 @@ def test_a_package_is_there_only_if_the_course_says_so(course, tmp_path):
     assert statuses(graded(other, "tables"))["scaled"] == "pass"
     (other / "solutions" / "course.toml").write_text('packages = ["no-such-package"]\n')
     with pytest.raises(CourseError, match="no-such-package, which is not installed"):
-        settings(Course(other)).layout(load(other, "tables"))
+        settings_of(Course(other)).layout(load_assignment(other, "tables"))
 
 
 def test_what_a_library_keeps_is_found_out_and_a_tag_says_where_to_test(tmp_path, monkeypatch):
@@ -269,11 +269,11 @@ def test_what_a_library_keeps_is_found_out_and_a_tag_says_where_to_test(tmp_path
     monkeypatch.setitem(plain_courses.SOURCES, "state", plain_courses.notebook(*cells, state))
     course = plain_courses.make(tmp_path / "course", "state")
     with np.errstate(), pytest.raises(CourseError, match=r"test_strict .*the tag in-process"):
-        reference.check_once(Course(course), load(course, "state"))
+        reference.check_once(Course(course), load_assignment(course, "state"))
     state.metadata["tags"] = ["in-process"]
     nbformat.write(plain_courses.notebook(*cells, state), course / "solutions" / "state" / "state.ipynb")
     with np.errstate():
-        reference.check_once(Course(course), load(course, "state"))
+        reference.check_once(Course(course), load_assignment(course, "state"))
         record = graded(course, "state")
     assert record.score == 1
     assert record.items[0].parts[0].in_process
@@ -335,7 +335,7 @@ def test_tests_that_cannot_be_graded_are_refused(tmp_path, monkeypatch):
         monkeypatch.setitem(plain_courses.SOURCES, name, plain_courses.notebook(*cells))
         course = plain_courses.make(tmp_path / name, name)
         with pytest.raises(CourseError, match=words):
-            reference.check(load(course, name), b"secret")
+            reference.check(load_assignment(course, name), b"secret")
 
     graded = plain_courses.graded
     solution = graded("### BEGIN SOLUTION\ndef f(x):\n    return x\n### END SOLUTION", "f", solution=True)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mha_grader.course import assignment
-from mha_grader.course.authoring import assignments
+from mha_grader.course.assignment import load_assignment
+from mha_grader.course.authoring import assignment_names
 from mha_lib import checkers, pitfalls
 from mha_lib.pitfalls import BANK, variants
 from mha_lib.pitfalls.code import MISTAKES, mistake
@@ -18,7 +18,7 @@ from mha_lib.pitfalls.weak_checks import CHECKS, weak_checks
 from mha_lib.styles import STYLES, styles
 
 COURSE = Path(__file__).parents[3]
-LOADED = [assignment.load(COURSE, name) for name in assignments(COURSE)]
+LOADED = [load_assignment(COURSE, name) for name in assignment_names(COURSE)]
 # Answers, and checkers of other people's code, are neither made wrong nor in another style.
 GRADED = [
     (loaded.name, item)
