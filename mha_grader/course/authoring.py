@@ -73,7 +73,8 @@ from mha_grader.course.visible_checks import HELPERS, visible_checks
 def build(course_root: Path, assignment: str) -> Path:
     """Make the instructor's notebook and lay the helper files beside it.
 
-    The folder is made anew: whatever else lay in it would reach the students.
+    The folder is made anew: whatever else lay in it would reach the students. It is made beside and then put in
+    its place, so that another process that builds or reads it at this moment finds a whole one.
 
     Returns:
         The path of the notebook.
@@ -85,17 +86,18 @@ def build(course_root: Path, assignment: str) -> Path:
     if is_plain(course_root, assignment):  # it is its own source
         return sources / assignment / f"{assignment}.ipynb"
     notebook = instructor_notebook(sources / f"{assignment}.py")
-    folder = sources / assignment
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
     source = read_source(sources / f"{assignment}.py")
-    if checks := visible_checks(source, sources):
-        (folder / HELPERS).write_text(checks.file(), encoding="utf-8", newline="\n")
-    for name in source.metadata["mha"].get("files", []):
-        shutil.copyfile(Path(mha_lib.__path__[0]) / name, folder / Path(name).name)
-    path = folder / f"{assignment}.ipynb"
-    path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8", newline="\n")
-    return path
+    with tempfile.TemporaryDirectory(dir=sources, prefix=f".{assignment}-") as made:
+        folder = Path(made, assignment)
+        folder.mkdir()
+        if checks := visible_checks(source, sources):
+            (folder / HELPERS).write_text(checks.file(), encoding="utf-8", newline="\n")
+        for name in source.metadata["mha"].get("files", []):
+            shutil.copyfile(Path(mha_lib.__path__[0]) / name, folder / Path(name).name)
+        text = nbformat.writes(notebook) + "\n"
+        (folder / f"{assignment}.ipynb").write_text(text, encoding="utf-8", newline="\n")
+        put_in_place(folder, sources / assignment)
+    return sources / assignment / f"{assignment}.ipynb"
 
 
 def release(course_root: Path, assignment: str, *, change_items: bool = False) -> Path:

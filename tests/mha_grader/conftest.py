@@ -100,7 +100,7 @@ def toy(tmp_path_factory) -> Assignment:
 
 
 @pytest.fixture(scope="session")
-def settings(tmp_path_factory) -> Settings:
+def settings() -> Settings:
     return Settings(
         secret=b"secret",
         course=Path(__file__).parents[2],

@@ -159,7 +159,7 @@ def test_a_mistake_that_teaches_nothing_is_refused(folder, capsys, code, words):
     assert words in capsys.readouterr().err
 
 
-def test_an_nbgrader_notebook_is_taken_with_the_files_beside_it(folder, capsys):
+def test_an_nbgrader_notebook_is_taken_with_the_files_beside_it(folder):
     import nbformat
 
     from tests.mha_grader import plain_assignments

@@ -94,18 +94,23 @@ def test_of_what_nobody_registered_nothing_is_known(unknown):
 
 @pytest.fixture
 def demo(tmp_path, monkeypatch):
-    """A registry of a package that lies in a folder of its own."""
+    """A registry of two packages that lie in a folder of their own."""
     package = tmp_path / "demo_bank"
     (package / "one").mkdir(parents=True)
     (package / "__init__.py").write_text(
-        "from mha_lib.pitfalls.registry import Registry\nTHINGS = Registry('demo_bank')\n"
+        "from mha_lib.pitfalls.registry import Registry\n"
+        "THINGS = Registry('demo_bank', 'demo_bank_of_items')\n"
     )
     (package / "one" / "__init__.py").write_text("")
+    items = tmp_path / "demo_bank_of_items"
+    items.mkdir()
+    (items / "__init__.py").write_text("")
     register = "from demo_bank import THINGS\nTHINGS.register({!r}, {!r})({})\n"
     for path, *thing in (
         ("one/f.py", "a", "one.f", 1),
         ("one/more.py", "b", "one.f", 2),
         ("two.py", "a", "two.g", 3),
+        ("../demo_bank_of_items/two.py", "a", "two.h", 4),
     ):
         (package / path).write_text(register.format(*thing))
     monkeypatch.syspath_prepend(tmp_path)
@@ -119,7 +124,7 @@ def test_a_new_module_is_found_without_being_named_anywhere(demo):
     assert "demo_bank.one.f" not in sys.modules
     assert demo.of("one", "f") == {"a": 1, "b": 2}
     assert "demo_bank.two" not in sys.modules
-    assert demo.items() == ["one.f", "two.g"]
+    assert demo.items() == ["one.f", "two.g", "two.h"]
 
 
 def test_nobody_can_change_what_is_registered(demo):
