@@ -27,8 +27,8 @@ IN_TEACHING_ORDER = (
 class Registry(Generic[Registered]):
     """What the modules of some packages register, by item and name.
 
-    What belongs to the assignment `single_head` lies in the module or subpackage `single_head` of these packages. It
-    is imported when somebody first asks for this assignment: who asks for NumPy code does not wait for PyTorch.
+    What belongs to the assignment `single_head` lies in the module or subpackage `single_head` of these packages.
+    It is imported when somebody first asks for this assignment: who asks for NumPy code does not wait for PyTorch.
     """
 
     def __init__(self, *packages: str) -> None:

@@ -1,7 +1,7 @@
 """Right ways of writing what students build, beside the reference: each of them must earn full marks.
 
-One module holds the styles of one assignment, or the module of an item in `mha_lib.pitfalls.code` holds those of the
-item. A grader that rejects one of them is wrong.
+One module holds the styles of one assignment, or the module of an item in `mha_lib.pitfalls.code` holds those of
+the item. A grader that rejects one of them is wrong.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,7 +1,7 @@
 """Checks that are too weak to show that code is right: many mistakes pass them, which is why they go unnoticed.
 
-A check gets a function or class and says whether it passes. One module holds the checks of one
-assignment, or the module of an item in `mha_lib.pitfalls.code` holds those of the item.
+A check gets a function or class and says whether it passes. One module holds the checks of one assignment,
+or the module of an item in `mha_lib.pitfalls.code` holds those of the item.
 """
 
 import copy
