@@ -1,6 +1,7 @@
 """nbgrader's notebooks as people have them: graded rightly, and nothing that hostile code does helps it apart."""
 
 import json
+import shutil
 
 import nbformat
 import numpy as np
@@ -27,6 +28,11 @@ APART = {
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
     return plain_courses.make(tmp_path_factory.mktemp("plain") / "course", *plain_courses.SOURCES)
+
+
+def fresh(course, folder):
+    """A copy of the course in which nothing has been handed in."""
+    return shutil.copytree(course, folder, ignore=shutil.ignore_patterns("submitted", "grades"))
 
 
 def graded(course, name, *args, **kwargs):
@@ -61,8 +67,8 @@ def test_the_solutions_have_all_points_and_what_was_handed_out_has_none(course, 
     assert graded(course, name, solved=False).score == 0
 
 
-def test_the_command_grades_a_class_and_says_where_trust_is_lost(tmp_path, capsys):
-    course = plain_courses.make(tmp_path / "course", "ps1", "essay")
+def test_the_command_grades_a_class_and_says_where_trust_is_lost(course, tmp_path, capsys):
+    course = fresh(course, tmp_path / "course")
     answer = "Since **two** times two is four."
     for name in ("ps1", "essay"):
         plain_courses.hand_in(course, name, "ada", {"why": answer})
@@ -245,7 +251,8 @@ def test_a_test_in_the_students_own_process_leaves_nothing_there(course):
 
 
 def test_a_package_is_there_only_if_the_course_says_so(course, tmp_path):
-    other = plain_courses.make(tmp_path / "other", "tables", course_file="")
+    other = fresh(course, tmp_path / "other")
+    (other / "solutions" / "course.toml").write_text("")
     assert statuses(graded(other, "tables"))["scaled"] == "error"
     (other / "solutions" / "course.toml").write_text('packages = ["scipy", "scikit-learn"]\n')
     assert statuses(graded(other, "tables"))["scaled"] == "pass"
@@ -267,7 +274,7 @@ def test_what_a_library_keeps_is_found_out_and_a_tag_says_where_to_test(tmp_path
         plain_courses.graded(solution, "strict", solution=True),
     ]
     monkeypatch.setitem(plain_courses.SOURCES, "state", plain_courses.notebook(*cells, state))
-    course = plain_courses.make(tmp_path / "course", "state")
+    course = plain_courses.write(tmp_path / "course", "state")
     with np.errstate(), pytest.raises(CourseError, match=r"test_strict .*the tag in-process"):
         reference.check_once(Course(course), load_assignment(course, "state"))
     state.metadata["tags"] = ["in-process"]
@@ -333,7 +340,7 @@ def test_tests_that_cannot_be_graded_are_refused(tmp_path, monkeypatch):
     def refused(words, *cells):
         name = f"odd{len(list(tmp_path.iterdir()))}"
         monkeypatch.setitem(plain_courses.SOURCES, name, plain_courses.notebook(*cells))
-        course = plain_courses.make(tmp_path / name, name)
+        course = plain_courses.write(tmp_path / name, name)
         with pytest.raises(CourseError, match=words):
             reference.check(load_assignment(course, name), b"secret")
 
