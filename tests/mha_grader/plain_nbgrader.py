@@ -271,9 +271,10 @@ def deserved(assignment: Assignment, handin: handins.HandIn) -> float:
 
 def examples(folder: Path, only: tuple[str, ...] | None = None, *, ours: bool = True) -> list[Row]:
     """Rows of the example hand-ins."""
-    make_course(folder / "course", EXAMPLES)
-    assignment = load_assignment(folder / "course", EXAMPLES)
-    make_plain(folder / "plain", assignment, folder / "course" / "solutions" / EXAMPLES)
+    if ours:
+        make_course(folder / "course", EXAMPLES)
+    assignment = load_assignment(ROOT, EXAMPLES)
+    make_plain(folder / "plain", assignment, ROOT / "solutions" / EXAMPLES)
     handins.write(assignment, folder / "plain" / "submitted")
     known = handins.HANDINS[EXAMPLES]
     students = sorted(only or known, key=lambda student: (student == LAST, student))
