@@ -10,7 +10,6 @@ from mha_lib.pitfalls.same_items import original
 Registered = TypeVar("Registered")
 Thing = TypeVar("Thing", bound=Any)
 
-MODULE_OF_ITEM = "mha_lib.pitfalls.code"  # here a module may hold all that is known of its item
 # The assignments in the order in which they are met. One that is not named here comes after those that are.
 IN_TEACHING_ORDER = (
     "single_head",
@@ -22,6 +21,8 @@ IN_TEACHING_ORDER = (
     "modern_heads",
     "language_model",
 )
+
+MODULE_OF_ITEM = "mha_lib.pitfalls.code"  # here a module may hold all that is known of its item
 
 
 class Registry(Generic[Registered]):
