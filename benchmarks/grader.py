@@ -23,7 +23,7 @@ import psutil
 
 from benchmarks.measure import ROOT, command_line, write
 from mha_grader.course import authoring
-from mha_grader.course.assignment import Assignment, load
+from mha_grader.course.assignment import Assignment, load_assignment
 
 ASSIGNMENTS = ("single_head", "batched_torch")
 PLAIN = (
@@ -52,7 +52,7 @@ def make_course(folder: Path, name: str, config: str, handins: int) -> None:
     for source in (ROOT / "solutions").glob("*.py"):
         shutil.copyfile(source, folder / "solutions" / source.name)
     authoring.release(folder, name)
-    data = right_handin(load(folder, name))
+    data = right_handin(load_assignment(folder, name))
     for number in range(handins):
         place = folder / "submitted" / f"c{number:04}" / name
         place.mkdir(parents=True)
@@ -103,7 +103,7 @@ def measure(name: str, handins: int, plain_handins: int) -> dict[str, Any]:
         "mha-grade": (
             handins,
             (ROOT / "nbgrader_config.py").read_text(),
-            [sys.executable, "-m", "mha_grader.cli"],
+            [sys.executable, "-m", "mha_grader"],
         ),
         "nbgrader": (plain_handins, PLAIN, [str(scripts / "nbgrader"), "autograde"]),
     }

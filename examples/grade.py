@@ -13,7 +13,8 @@ from pathlib import Path
 
 from examples import handins
 from mha_grader import cli
-from mha_grader.course import assignment, authoring
+from mha_grader.course import authoring
+from mha_grader.course.assignment import load_assignment
 
 
 def make_course(destination: Path, name: str) -> None:
@@ -28,7 +29,7 @@ def make_course(destination: Path, name: str) -> None:
     for source in (handins.COURSE / "solutions").glob("*.*"):
         shutil.copyfile(source, destination / "solutions" / source.name)
     authoring.release(destination, name)
-    handins.write(assignment.load(destination, name), destination / "submitted")
+    handins.write(load_assignment(destination, name), destination / "submitted")
 
 
 def main(arguments: list[str] | None = None) -> int:

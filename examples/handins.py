@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mha_grader.course.assignment import Assignment, load
+from mha_grader.course.assignment import Assignment, load_assignment
 
 COURSE = Path(__file__).resolve().parents[1]
 Notebook = dict[str, Any]
@@ -427,7 +427,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("destination", type=Path, metavar="DESTINATION", help="a `submitted` folder")
     parser.add_argument("--assignment", choices=list(HANDINS), default="single_head")
     options = parser.parse_args(arguments)
-    write(load(COURSE, options.assignment), options.destination)
+    write(load_assignment(COURSE, options.assignment), options.destination)
     for student, handin in HANDINS[options.assignment].items():
         print(f"{student}  {handin.what}")
 

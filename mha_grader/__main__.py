@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 import io
-import os
 import sys
 from collections.abc import Sequence
 
-from mha_grader.commands import check, progress
-from mha_grader.course.assignment import CourseError
+from mha_grader.commands import check, outcome, progress
 
 ALONE = {"check": check, "progress": progress}
 
@@ -20,7 +18,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if words and words[0] in ALONE:
         return _learn(words)
     try:
-        from mha_grader.cli import main as grade
+        from mha_grader import cli
     except ModuleNotFoundError as error:
         if words in ([], ["-h"], ["--help"]):
             return _learn(["--help"])
@@ -30,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 1
-    return grade(words)
+    return cli.main(words)
 
 
 def _learn(words: Sequence[str]) -> int:
@@ -44,16 +42,7 @@ def _learn(words: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # some consoles cannot show a √
-    try:
-        result: int = arguments.run(arguments)
-        sys.stdout.flush()
-    except BrokenPipeError:  # nobody reads on
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains when it ends
-        return 1
-    except CourseError as error:
-        print(f"mha-grade: {error}", file=sys.stderr)
-        return 1
-    return result
+    return outcome.run(arguments)
 
 
 if __name__ == "__main__":

@@ -22,9 +22,9 @@ def pytest_configure(config):
     """Generate them, once for all worker processes. `exercises/` is left alone: a test compares it."""
     if hasattr(config, "workerinput") or not out_of_date():
         return
-    from mha_grader.course.authoring import assignments, build
+    from mha_grader.course.authoring import assignment_names, build
 
-    for name in assignments(ROOT):
+    for name in assignment_names(ROOT):
         build(ROOT, name)
 
 

@@ -25,8 +25,6 @@ from .shapes import (
 TOKENS = ("The", "animal", "was", "too", "tired")
 HEADS, D_K = 2, 3
 
-Chunk = tuple[int, int]  # what the projection of a token holds for a head: (token, head)
-
 
 def chunks() -> np.ndarray:
     """Token and head of every chunk of d_k features, `(n, heads, 2)`: the layout after the projection."""

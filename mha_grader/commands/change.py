@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from mha_grader.commands.arguments import add_assignment
 from mha_grader.course.assignment import CourseError
 from mha_grader.course.cells import id_of, text_of
 from mha_grader.course.folders import Course
@@ -24,7 +25,7 @@ def add(commands: Any) -> None:
         "items, their points, cells. With --yes, release the new state. The scores of dropped items leave the "
         "gradebook for grades/ASSIGNMENT-dropped.csv; everything else that is in it stays.",
     )
-    parser.add_argument("assignment", metavar="ASSIGNMENT", help="its name, for instance single_head")
+    add_assignment(parser)
     parser.add_argument("--yes", action="store_true", help="carry it out")
     parser.set_defaults(run=run)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from mha_grader.course.assignment import CourseError
 from mha_grader.course.records import ItemRecord
-from mha_grader.grading import grade as grading
+from mha_grader.grading.grade import grade_item, grade_submission
 from mha_grader.grading.rebuild import MAX_BYTES, Unusable, parse
 from mha_grader.learn import show
 from mha_grader.learn.material import Material
@@ -78,7 +78,7 @@ def check_notebook(material: Material, progress: Progress, path: Path) -> None:
     name = assignment_of(path, material)
     assignment = material.assignment(name)
     print(f"Checking {path}, as it was last saved. {show.FOR_ONESELF}", flush=True)
-    record = grading.grade_submission(assignment, OwnSettings.of(material.root), read(path))
+    record = grade_submission(assignment, OwnSettings.of(material.root), read(path))
     if not record.usable:
         raise CourseError(f"{path}: {'; '.join(record.notes)}")
     stamp = stamp_of(read(path))
@@ -109,7 +109,7 @@ def check_file(material: Material, progress: Progress, name: str, item: str, pat
         raise CourseError(f"cannot read {path}: {error}") from None
     assignment.cell("solution", item)  # complains if there is no such item
     print(f"Checking {item} in {path}. {show.FOR_ONESELF}", flush=True)
-    record = grading.grade_item(assignment, OwnSettings.of(material.root), item, source)
+    record = grade_item(assignment, OwnSettings.of(material.root), item, source)
     _tell(progress, name, (record,))
 
 

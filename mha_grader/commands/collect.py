@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from mha_grader.course.assignment import load as load_assignment
+from mha_grader.commands.arguments import add_assignment
+from mha_grader.course.assignment import load_assignment
 from mha_grader.course.folders import Course
-from mha_grader.instructor import collect
-from mha_grader.instructor import terminal as output
+from mha_grader.instructor import collect, terminal
 from mha_grader.instructor.origins import SCHEMES
 from mha_grader.sandbox.text import clean
 
@@ -41,15 +41,15 @@ machine), by Sakai and Gradescope, and by Moodle's worksheet. Canvas only marks 
 least a second late until --times tells more."""
 
 
-def add(commands: Any, assignment: argparse.ArgumentParser) -> None:
+def add(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "collect",
-        parents=[assignment],
         help="put the hand-ins of a platform's zip file into submitted/",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description=DESCRIPTION,
     )
+    add_assignment(parser)
     parser.add_argument("archive", type=Path, metavar="ARCHIVE.zip", help="as it was downloaded")
     parser.add_argument("--scheme", choices=SCHEMES, help="how its files are named (default: guessed)")
     parser.add_argument(
@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     assignment = load_assignment(course.root, arguments.assignment)
     extra = collect.Extra(arguments.scheme, arguments.worksheet, arguments.times, arguments.groups)
     found = collect.collect(course, assignment.name, arguments.archive, extra)
-    output.print_collected(found)
+    terminal.print_collected(found)
     for student, why in found.refused.items():
         print(f"mha-grade: {clean(student)} was not collected: {clean(why, 1000)}", file=sys.stderr)
     for who, why in found.unknown.items():

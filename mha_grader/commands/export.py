@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from mha_grader.commands.arguments import add_assignment
 from mha_grader.course.folders import Course
 from mha_grader.instructor import export, gradebook, results
 
@@ -25,15 +26,15 @@ With a roster.csv, all its students are in every file. Which files for platforms
 hand-ins were collected from; if that was nowhere, it is all of them."""
 
 
-def add(commands: Any, assignment: argparse.ArgumentParser) -> None:
+def add(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "export",
-        parents=[assignment],
         help="write the grades as CSV and JSON, and for Moodle, Canvas, Brightspace and Blackboard",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description=DESCRIPTION,
     )
+    add_assignment(parser)
     parser.add_argument(
         "--missing",
         choices=("empty", "zero"),

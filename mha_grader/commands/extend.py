@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from mha_grader.course.assignment import CourseError
-from mha_grader.course.assignment import load as load_assignment
+from mha_grader.commands.arguments import add_assignment
+from mha_grader.course.assignment import CourseError, load_assignment
 from mha_grader.course.folders import Course
 from mha_grader.instructor import extensions, gradebook, roster
 from mha_grader.sandbox.text import clean
@@ -28,7 +28,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "student", metavar="STUDENT", help="the id; with a roster also login, address or name"
     )
-    parser.add_argument("assignment", metavar="ASSIGNMENT", help="its name, for instance single_head")
+    add_assignment(parser)
     parser.add_argument(
         "due",
         metavar="DATE",

@@ -17,7 +17,7 @@ import sys
 import types
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,16 @@ from mha_grader.course.cells import HIDDEN_BEGIN, HIDDEN_END, Cell, Kind, id_of,
 from mha_grader.course.errors import CourseError
 from mha_grader.course.mistakes import Mistake
 
-__all__ = ["HIDDEN_BEGIN", "HIDDEN_END", "Assignment", "Cell", "CourseError", "Kind", "assignments", "load"]
+__all__ = [
+    "HIDDEN_BEGIN",
+    "HIDDEN_END",
+    "Assignment",
+    "Cell",
+    "CourseError",
+    "Kind",
+    "assignment_names",
+    "load_assignment",
+]
 HELPERS = ("checks.py",)  # lie in solutions/ and are no assignments
 
 
@@ -140,7 +149,7 @@ def beside(folder: Path) -> Iterator[None]:
         sys.modules.update(kept)
 
 
-def assignments(course: Path) -> list[str]:
+def assignment_names(course: Path) -> list[str]:
     """The names of all assignments that have a source: a text, or a notebook that nobody generated."""
     folder = course / "solutions"
     texts = {path.stem for path in folder.glob("*.py") if path.name not in HELPERS}
@@ -164,7 +173,7 @@ def in_teaching_order(course: Path, names: Iterable[str]) -> list[str]:
     return sorted(places, key=lambda name: (places[name] < 0, places[name], name))
 
 
-def load(course: Path, name: str, instructor: dict[str, Any] | None = None) -> Assignment:
+def load_assignment(course: Path, name: str, instructor: dict[str, Any] | None = None) -> Assignment:
     """Read an assignment.
 
     Args:
@@ -175,7 +184,7 @@ def load(course: Path, name: str, instructor: dict[str, Any] | None = None) -> A
     Raises:
         CourseError: if it does not exist, has not been generated, or does not fit what was released.
     """
-    known = assignments(course)
+    known = assignment_names(course)
     if name not in known:
         raise CourseError(
             f"there is no assignment {name!r} in {course}; there is {', '.join(known) or 'none'}"
@@ -198,6 +207,19 @@ def load(course: Path, name: str, instructor: dict[str, Any] | None = None) -> A
         mistakes=mistakes.read(course / "solutions" / f"{name}{mistakes.ENDING}"),
         plain=plain,
     )
+
+
+@cache  # once a process, since a worker grades many
+def load_version(course: Path, name: str, version: str) -> Assignment:
+    """The assignment in the version that the command has seen: its workers may read it later.
+
+    Raises:
+        CourseError: if it has changed since.
+    """
+    assignment = load_assignment(course, name)
+    if assignment.version != version:
+        raise CourseError(f"{name} has changed from {version} to {assignment.version}: run the command again")
+    return assignment
 
 
 def _stamped(name: str, instructor: dict[str, Any], released: dict[str, Any]) -> tuple[str, tuple[Cell, ...]]:

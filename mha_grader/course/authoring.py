@@ -60,7 +60,7 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import ClearSolutions, NbGraderPreprocessor, SaveCells
 from traitlets.config import PyFileConfigLoader
 
-from mha_grader.course.assignment import assignments, is_plain
+from mha_grader.course.assignment import assignment_names, is_plain
 from mha_grader.course.errors import CourseError
 from mha_grader.course.exchange import put_in_place
 from mha_grader.course.helper_files import helper_files
@@ -72,7 +72,8 @@ from mha_grader.course.sources import BEGIN_SOLUTION, SourceError, read_source
 def build(course_root: Path, assignment: str) -> Path:
     """Make the instructor's notebook and lay the helper files beside it.
 
-    The folder is made anew: whatever else lay in it would reach the students.
+    The folder is made anew: whatever else lay in it would reach the students. It is made beside and then put in
+    its place, so that another process that builds or reads it at this moment finds a whole one.
 
     Returns:
         The path of the notebook.
@@ -84,14 +85,16 @@ def build(course_root: Path, assignment: str) -> Path:
     if is_plain(course_root, assignment):  # it is its own source
         return sources / assignment / f"{assignment}.ipynb"
     notebook = instructor_notebook(sources / f"{assignment}.py")
-    folder = sources / assignment
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    for name, content in helper_files(read_source(sources / f"{assignment}.py"), sources).items():
-        (folder / name).write_bytes(content)
-    path = folder / f"{assignment}.ipynb"
-    path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8", newline="\n")
-    return path
+    source = read_source(sources / f"{assignment}.py")
+    with tempfile.TemporaryDirectory(dir=sources, prefix=f".{assignment}-") as made:
+        folder = Path(made, assignment)
+        folder.mkdir()
+        for name, content in helper_files(source, sources).items():
+            (folder / name).write_bytes(content)
+        text = nbformat.writes(notebook) + "\n"
+        (folder / f"{assignment}.ipynb").write_text(text, encoding="utf-8", newline="\n")
+        put_in_place(folder, sources / assignment)
+    return sources / assignment / f"{assignment}.ipynb"
 
 
 def release(course_root: Path, assignment: str, *, change_items: bool = False) -> Path:
@@ -146,7 +149,7 @@ def _copy_sources(course_root: Path, folder: Path) -> None:
     (folder / "solutions").mkdir()
     for path in [course_root / "nbgrader_config.py", *(course_root / "solutions").glob("*.py")]:
         shutil.copyfile(path, folder / path.relative_to(course_root))
-    for name in assignments(course_root):
+    for name in assignment_names(course_root):
         if is_plain(course_root, name):
             shutil.copytree(course_root / "solutions" / name, folder / "solutions" / name)
 
@@ -202,7 +205,7 @@ def check(course_root: Path, names: Iterable[str] = ()) -> list[str]:
     with tempfile.TemporaryDirectory() as scratch_folder:
         scratch = Path(scratch_folder)
         _copy_sources(course_root, scratch)
-        for name in names or assignments(scratch):
+        for name in names or assignment_names(scratch):
             _generate(scratch, name)
         expected = _files(scratch / "exercises", names)
         found = _files(course_root / "exercises", names)
@@ -271,7 +274,7 @@ def main(arguments: list[str] | None = None) -> int:
             lines = check(course_root, options.assignments)
             print("\n".join(lines) if lines else "exercises/ is up to date")
             return 1 if lines else 0
-        for name in options.assignments or assignments(course_root):
+        for name in options.assignments or assignment_names(course_root):
             print(release(course_root, name).relative_to(course_root))
     except (SourceError, CourseError, NbGraderException) as error:
         print(error, file=sys.stderr)

@@ -22,11 +22,14 @@ def put_in_place(new: Path, place: Path) -> None:
         place: where it should be; there may be a folder already.
     """
     place.parent.mkdir(parents=True, exist_ok=True)
-    if not place.exists():
+    try:
         os.rename(new, place)
-    elif _exchange(new, place):
-        shutil.rmtree(new)
-    else:
+    except OSError:  # a folder stands there, perhaps since a moment ago
+        if not place.exists():
+            raise
+        if _exchange(new, place):
+            shutil.rmtree(new)
+            return
         old = new.with_name(f"{new.name}.old")
         os.rename(place, old)
         os.rename(new, place)

@@ -19,7 +19,7 @@ from mha_grader.course.folders import Course
 from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord
 from mha_grader.grading import changes, diagnose, explain, judge, library_use, others, plain, rebuild, run
 from mha_grader.grading.session import Session
-from mha_grader.grading.settings import Settings, settings
+from mha_grader.grading.settings import Settings, settings_of
 from mha_grader.sandbox.fork_server import ServerGone
 
 TRIES = 4  # to grade a hand-in whose sandboxes are ended from outside
@@ -48,7 +48,7 @@ def grade_student(
             old = None
         if old is not None and old.version == assignment.version:
             return old
-        record = grade_submission(assignment, settings(course), data, old)
+        record = grade_submission(assignment, settings_of(course), data, old)
         if notes:
             status = "repaired" if record.status == "graded" else record.status
             record = dataclasses.replace(record, status=status, notes=(*notes, *record.notes), flags=flags)

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mha_grader.course import assignment as assignments
-from mha_grader.course.assignment import Assignment, CourseError
+from mha_grader.course.assignment import Assignment, CourseError, assignment_names, load_assignment
 from mha_grader.course.folders import Course
 from mha_grader.course.mistakes import ENDING
 from mha_grader.course.plain_nbgrader import IN_PROCESS
@@ -21,7 +20,7 @@ from mha_grader.course.store import write_whole
 from mha_grader.grading import grade, plain
 from mha_grader.grading.diagnose import recognise
 from mha_grader.grading.judge import Verdict, load_parts, run_parts, seed
-from mha_grader.grading.settings import settings
+from mha_grader.grading.settings import settings_of
 from mha_grader.testing.proxies import Recorder, local
 
 PUBLIC_SECRET = b"reference"
@@ -79,7 +78,7 @@ def check_in_the_sandbox(course: Course, assignment: Assignment) -> None:
     """
     name = assignment.name
     notebook = course.root / "solutions" / name / f"{name}.ipynb"
-    record = grade.grade_submission(assignment, settings(course), notebook.read_bytes())
+    record = grade.grade_submission(assignment, settings_of(course), notebook.read_bytes())
     lost = [item.parts[0] for item in record.items if item.status != "pass"]
     if lost:
         raise CourseError(
@@ -134,11 +133,11 @@ def main(arguments: list[str] | None = None) -> int:
         prog="python -m mha_grader.grading.reference", description="Try the hidden tests on the solutions."
     )
     parser.add_argument("assignments", nargs="*", metavar="ASSIGNMENT", help="all if none is named")
-    names = parser.parse_args(arguments).assignments or assignments.assignments(Path.cwd())
+    names = parser.parse_args(arguments).assignments or assignment_names(Path.cwd())
     wrong = 0
     for name in names:
         try:
-            assignment = assignments.load(Path.cwd(), name)
+            assignment = load_assignment(Path.cwd(), name)
             check(assignment, PUBLIC_SECRET)
             check_mistakes(assignment, PUBLIC_SECRET)
         except CourseError as error:

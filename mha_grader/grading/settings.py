@@ -50,6 +50,6 @@ class Settings:
         return Session(self.layout(assignment), self.limits, self.budget)
 
 
-def settings(course: Course) -> Settings:
+def settings_of(course: Course) -> Settings:
     """The settings of a course."""
     return Settings(secret=course.secret(), course=course.root)

@@ -22,9 +22,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from mha_grader.course import assignment as assignments
 from mha_grader.course import store
-from mha_grader.course.assignment import Assignment, CourseError
+from mha_grader.course.assignment import Assignment, CourseError, load_assignment
 from mha_grader.course.folders import Course
 from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord
 from mha_grader.grading.explain import reason, repeats, section_of
@@ -242,7 +241,7 @@ def page_of(course: Course, assignment: str, student: str) -> str:
         )
     entry = gradebook.read(course, assignment, student).get(student, Entry())
     book = gradebook.book_url(course)
-    return page(assignments.load(course.root, assignment), student, record, entry, book)
+    return page(load_assignment(course.root, assignment), student, record, entry, book)
 
 
 def write(

@@ -18,12 +18,12 @@ from nbconvert.exporters import Exporter, NotebookExporter
 from nbgrader.converters.base import NbGraderException
 from traitlets import Unicode
 
-from mha_grader.course import assignment as assignments
-from mha_grader.course.assignment import Assignment, CourseError
+from mha_grader.course.assignment import Assignment, CourseError, load_assignment
 from mha_grader.course.folders import Course
 from mha_grader.course.records import ItemRecord, SubmissionRecord
-from mha_grader.grading import grade as grading
 from mha_grader.grading import rebuild, reference
+from mha_grader.grading.grade import grade_student
+from mha_grader.grading.settings import settings_of
 from mha_grader.instructor import feedback, gradebook, nbgrader_internals
 from mha_grader.instructor.nbgrader_internals import submitted_timestamp
 from mha_grader.instructor.timestamps import small_file, timestamp
@@ -56,10 +56,10 @@ class GradingExporter(NotebookExporter):
         theirs = converter.coursedir
         self.course = Course(Path(theirs.root))
         try:
-            self.assignment = assignments.load(self.course.root, theirs.assignment_id)
+            self.assignment = load_assignment(self.course.root, theirs.assignment_id)
             gradebook.check(theirs.db_url, self.assignment)
             reference.check_once(self.course, self.assignment)
-            probe(grading.settings(self.course).layout(self.assignment))
+            probe(settings_of(self.course).layout(self.assignment))
         except (CourseError, SandboxUnavailable) as error:
             self.log.error("%s", error)
             raise NbGraderException(str(error)) from None
@@ -75,7 +75,7 @@ class GradingExporter(NotebookExporter):
         written = Path(coursedir.format_path(coursedir.autograded_directory, student, self.assignment.name))
         if handed_in == written:
             return super().from_filename(filename, resources, **kwargs)
-        record = grading.grade_student(self.course, self.assignment, handed_in)
+        record = grade_student(self.course, self.assignment, handed_in)
         written.mkdir(parents=True, exist_ok=True)
         if timestamp(handed_in):
             _copy(handed_in, written, "timestamp.txt")

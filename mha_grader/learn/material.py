@@ -15,8 +15,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mha_grader.course import assignment as assignments
-from mha_grader.course.assignment import Assignment, CourseError
+from mha_grader.course.assignment import (
+    Assignment,
+    CourseError,
+    assignment_names,
+    in_teaching_order,
+    load_assignment,
+)
 from mha_grader.course.kit import self_study
 from mha_grader.course.notebooks import instructor_notebook
 
@@ -71,7 +76,7 @@ class Material:
                 "this copy of the course checks nobody's own code: it is without the hidden tests, or its "
                 "instructors have set self_study = false in solutions/course.toml"
             )
-        self.names = assignments.in_teaching_order(self.root, assignments.assignments(self.root))
+        self.names = in_teaching_order(self.root, assignment_names(self.root))
 
     def released(self, name: str) -> Released:
         """An assignment's notebook as readers have it.
@@ -92,4 +97,4 @@ class Material:
         """
         self.released(name)  # complains if there is none
         made = instructor_notebook(self.root / "solutions" / f"{name}.py")
-        return assignments.load(self.root, name, made)
+        return load_assignment(self.root, name, made)

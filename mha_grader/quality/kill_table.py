@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from mha_grader.course.assignment import Assignment, in_teaching_order, load
-from mha_grader.course.assignment import assignments as all_assignments
+from mha_grader.course.assignment import Assignment, assignment_names, in_teaching_order, load_assignment
 from mha_grader.course.records import Status
 from mha_grader.grading import diagnose
 from mha_grader.grading.judge import load_parts, run_parts, seed
@@ -207,7 +206,7 @@ def _line(row: Row) -> str:
 
 def tables_of(course: Path, names: Iterable[str]) -> dict[tuple[str, str], list[Row]]:
     """The kill table of every item of these assignments."""
-    loaded = [load(course, name) for name in names]
+    loaded = [load_assignment(course, name) for name in names]
     return {(each.name, item): table(each, item, PUBLIC_SECRET) for each in loaded for item in each.items}
 
 
@@ -219,7 +218,7 @@ def main(argv: list[str] | None = None) -> int:
     if names := parser.parse_args(argv).assignments:
         print(page(tables_of(course, names)))
     else:
-        names = in_teaching_order(course, all_assignments(course))
+        names = in_teaching_order(course, assignment_names(course))
         (course / "book" / "kill_table.md").write_text(page(tables_of(course, names)), "utf-8")
     return 0
 

@@ -23,9 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mha_grader.course import assignment as assignments
-from mha_grader.course.assignment import Assignment
-from mha_grader.course.assignment import assignments as all_assignments
+from mha_grader.course.assignment import Assignment, CourseError, assignment_names, load_assignment
 from mha_grader.quality.kill_table import judge
 
 SECRET = b"mutation"
@@ -186,7 +184,7 @@ def _definition(source: str, item: str) -> str:
     for node in ast.parse(source).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == item:
             return ast.unparse(_without_annotations(node))
-    raise assignments.CourseError(f"the solution cell of {item} does not define it as a function or class")
+    raise CourseError(f"the solution cell of {item} does not define it as a function or class")
 
 
 def _load(assignment: Assignment, item: str, source: str) -> Any:
@@ -217,9 +215,9 @@ def main(argv: list[str] | None = None) -> int:
     """Print the scores; returns 0."""
     parser = argparse.ArgumentParser(prog="python -m mha_grader.quality.mutation", description=__doc__)
     parser.add_argument("wanted", nargs="*", metavar="ASSIGNMENT or ASSIGNMENT.ITEM")
-    for wanted in parser.parse_args(argv).wanted or all_assignments(Path.cwd()):
+    for wanted in parser.parse_args(argv).wanted or assignment_names(Path.cwd()):
         name, _, only = wanted.partition(".")
-        assignment = assignments.load(Path.cwd(), name)
+        assignment = load_assignment(Path.cwd(), name)
         if only and only not in assignment.items:
             parser.error(f"{name} has no item {only!r}; it has {', '.join(assignment.items)}")
         for item in [only] if only else assignment.items:

@@ -1,4 +1,4 @@
-"""One way to register what is known of an item: by a decorator, in a module of the item's assignment."""
+"""One way to register what is known of an item: by a decorator, in a module that is found by its place."""
 
 import importlib
 import pkgutil
@@ -23,17 +23,19 @@ IN_TEACHING_ORDER = (
     "language_model",
 )
 
+MODULE_OF_ITEM = "mha_lib.pitfalls.code"  # here a module may hold all that is known of its item
+
 
 class Registry(Generic[Registered]):
-    """What the modules of one package register, by item and name.
+    """What the modules of some packages register, by item and name.
 
-    What belongs to the assignment `single_head` lies in the module or subpackage `single_head` of this package. It
-    is imported when somebody first asks for this assignment: who asks for NumPy code does not wait for PyTorch.
+    What belongs to the assignment `single_head` lies in the module or subpackage `single_head` of these packages.
+    It is imported when somebody first asks for this assignment: who asks for NumPy code does not wait for PyTorch.
     """
 
-    def __init__(self, package: str) -> None:
-        """A registry of the modules of this package, of which none is imported yet."""
-        self._package = package
+    def __init__(self, *packages: str) -> None:
+        """A registry of the modules of these packages, of which none is imported yet."""
+        self._packages = packages
         self._loaded: set[str] = set()
         self._found: dict[str, dict[str, Any]] = {}
 
@@ -76,16 +78,18 @@ class Registry(Generic[Registered]):
 
     def assignments(self) -> list[str]:
         """The assignments that have a module, in teaching order."""
-        names = _modules_in(self._package)
+        names = {name for package in self._packages for name in _modules_in(package)}
         known = [name for name in IN_TEACHING_ORDER if name in names]
-        return known + sorted(set(names) - set(known))
+        return known + sorted(names - set(known))
 
     def _load(self, assignment: str) -> None:
         if assignment in self._loaded or assignment not in self.assignments():
             return
-        module = f"{self._package}.{assignment}"
-        for inside in _modules_in(module):
-            importlib.import_module(f"{module}.{inside}")
+        for package in self._packages:
+            if assignment in _modules_in(package):
+                module = f"{package}.{assignment}"
+                for inside in _modules_in(module):
+                    importlib.import_module(f"{module}.{inside}")
         self._loaded.add(assignment)
 
 

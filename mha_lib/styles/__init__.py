@@ -1,18 +1,19 @@
 """Right ways of writing what students build, beside the reference: each of them must earn full marks.
 
-One module holds the styles of one assignment. A grader that rejects one of them is wrong.
+One module holds the styles of one assignment, or the module of an item in `mha_lib.pitfalls.code` holds those of
+the item. A grader that rejects one of them is wrong.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from mha_lib.pitfalls.registry import Registry
+from mha_lib.pitfalls.registry import MODULE_OF_ITEM, Registry
 
 __all__ = ["style", "styles"]
 
 Code = TypeVar("Code", bound=Callable[..., Any])
 
-STYLES: Registry[Callable[..., Any]] = Registry(__name__)
+STYLES: Registry[Callable[..., Any]] = Registry(__name__, MODULE_OF_ITEM)
 
 
 def style(name: str, item: str) -> Callable[[Code], Code]:

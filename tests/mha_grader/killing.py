@@ -23,7 +23,7 @@ from pathlib import Path
 import psutil
 
 from mha_grader.course import store
-from mha_grader.course.assignment import load
+from mha_grader.course.assignment import load_assignment
 from tests.mha_grader import plain_nbgrader
 from tests.mha_grader.small_course import DOUBLE, NAME, ROOT, hand_in, make
 
@@ -46,7 +46,7 @@ def make_class(course: Path, size: int) -> dict[str, float]:
 
 def start(course: Path, *options: str) -> subprocess.Popen[str]:
     """Start the command that grades the class."""
-    command = [sys.executable, "-m", "mha_grader.cli", "--course", str(course), "grade", NAME, *options]
+    command = [sys.executable, "-m", "mha_grader", "--course", str(course), "grade", NAME, *options]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": TEMPORARY.name}
     return subprocess.Popen(command, env=environment, **pipes)
@@ -162,7 +162,7 @@ def share_of_memory(process: psutil.Process) -> int:
 
 def grade_plainly(course: Path, folder: Path, scores: dict[str, float]) -> str:
     """Let plain nbgrader grade the same hand-ins of some students; returns what came of it."""
-    plain_nbgrader.make_plain(folder, load(course, NAME), course / "solutions" / NAME)
+    plain_nbgrader.make_plain(folder, load_assignment(course, NAME), course / "solutions" / NAME)
     for student in scores:
         shutil.copytree(course / "submitted" / student, folder / "submitted" / student)
     begin = time.monotonic()

@@ -361,14 +361,21 @@ SOURCES = {"ps1": PS1, "arrays": ARRAYS, "stack": STACK, "tables": TABLES, "essa
 COURSE_FILE = '[assignments.tables]\npackages = ["scikit-learn"]\n'
 
 
-def make(folder: Path, *names: str, course_file: str = COURSE_FILE) -> Path:
-    """Make a course of these assignments, released."""
+def write(folder: Path, *names: str) -> Path:
+    """Write a course of these assignments; what is handed out has the solutions, since nothing was released."""
     (folder / "solutions").mkdir(parents=True)
     shutil.copyfile(ROOT / "nbgrader_config.py", folder / "nbgrader_config.py")
-    (folder / "solutions" / "course.toml").write_text(course_file)
+    (folder / "solutions" / "course.toml").write_text(COURSE_FILE)
     for name in names:
-        (folder / "solutions" / name).mkdir()
-        nbformat.write(SOURCES[name], folder / "solutions" / name / f"{name}.ipynb")
+        for room in ("solutions", "exercises"):
+            (folder / room / name).mkdir(parents=True)
+            nbformat.write(SOURCES[name], folder / room / name / f"{name}.ipynb")
+    return folder
+
+
+def make(folder: Path, *names: str) -> Path:
+    """Make a course of these assignments, released."""
+    write(folder, *names)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in names:

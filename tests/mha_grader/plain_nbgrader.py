@@ -24,10 +24,10 @@ from pathlib import Path
 from examples import handins
 from examples.grade import make_course
 from mha_grader import cli, testing
-from mha_grader.course import assignment as assignments
 from mha_grader.course import store
-from mha_grader.grading import grade as grading
+from mha_grader.course.assignment import HIDDEN_BEGIN, HIDDEN_END, Assignment, load_assignment
 from mha_grader.grading import rebuild
+from mha_grader.grading.grade import unusable_record
 from tests.mha_grader import small_course
 from tests.mha_grader.grading import test_malformed
 
@@ -125,17 +125,17 @@ HELPERS = (  # of hidden tests, taken over as they are
 )  # fmt: skip
 
 
-def in_the_kernel(assignment: assignments.Assignment, item: str) -> str:
+def in_the_kernel(assignment: Assignment, item: str) -> str:
     """The hidden test of an item as a cell that runs behind the student's code and shows the points."""
     trusted = [cell.source for cell in assignment.cells if cell.kind in ("given", "solution")]
     reference = re.sub("### (BEGIN|END) SOLUTION", "#", "\n".join(trusted))
     helpers = "\n".join(map(inspect.getsource, HELPERS))
     prelude = PRELUDE.format(reference=reference, item=item, helpers=helpers)
     hidden = assignment.cell("test", item).hidden.strip("\n")
-    return f"{assignments.HIDDEN_BEGIN}\n{prelude}\n{hidden}\n\nearned\n{assignments.HIDDEN_END}"
+    return f"{HIDDEN_BEGIN}\n{prelude}\n{hidden}\n\nearned\n{HIDDEN_END}"
 
 
-def make_plain(folder: Path, assignment: assignments.Assignment, solutions: Path) -> None:
+def make_plain(folder: Path, assignment: Assignment, solutions: Path) -> None:
     """Make a course that is graded by nbgrader alone, from the instructor's notebook."""
     shutil.copytree(solutions, folder / "solutions" / assignment.name)
     (folder / "nbgrader_config.py").write_text(CONFIG)
@@ -258,9 +258,9 @@ class Row:
     status: str
 
 
-def deserved(assignment: assignments.Assignment, handin: handins.HandIn) -> float:
+def deserved(assignment: Assignment, handin: handins.HandIn) -> float:
     """The points of an example: of all parts but those that it says it loses."""
-    whole = grading.unusable_record(assignment, rebuild.Unusable("missing", ""), b"")
+    whole = unusable_record(assignment, rebuild.Unusable("missing", ""), b"")
     parts = [(item.item, part) for item in whole.items for part in item.parts]
     return sum(
         part.max_points
@@ -271,9 +271,10 @@ def deserved(assignment: assignments.Assignment, handin: handins.HandIn) -> floa
 
 def examples(folder: Path, only: tuple[str, ...] | None = None, *, ours: bool = True) -> list[Row]:
     """Rows of the example hand-ins."""
-    make_course(folder / "course", EXAMPLES)
-    assignment = assignments.load(folder / "course", EXAMPLES)
-    make_plain(folder / "plain", assignment, folder / "course" / "solutions" / EXAMPLES)
+    if ours:
+        make_course(folder / "course", EXAMPLES)
+    assignment = load_assignment(ROOT, EXAMPLES)
+    make_plain(folder / "plain", assignment, ROOT / "solutions" / EXAMPLES)
     handins.write(assignment, folder / "plain" / "submitted")
     known = handins.HANDINS[EXAMPLES]
     students = sorted(only or known, key=lambda student: (student == LAST, student))
@@ -285,7 +286,7 @@ def malformed(folder: Path, only: tuple[str, ...] | None = None, *, ours: bool =
     """Rows of malformed hand-ins in the small course."""
     name = small_course.NAME
     course = small_course.make(folder / "course")
-    assignment = assignments.load(course, name)
+    assignment = load_assignment(course, name)
     make_plain(folder / "plain", assignment, course / "solutions" / name)
     first = small_course.hand_in(course, "first")
     data = test_malformed.right(first)

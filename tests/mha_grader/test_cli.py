@@ -1,133 +1,43 @@
-"""The command: what it prints, in which order, and what it says when something is not as it should be."""
+"""The command line: every command is in it, and it ends as it should."""
 
-import json
-import shutil
+import pkgutil
+import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from mha_grader import cli
-from mha_grader.course.folders import Course
-from mha_grader.course.records import STATUSES
-from mha_grader.instructor import gradebook
-from mha_grader.sandbox import fork_server
-from tests.mha_grader import small_course
+from mha_grader import cli, commands
 
 COURSE = Path(__file__).parents[2]
-
-RIGHT = (
-    "def causal_mask(n, m=None):\n    m = n if m is None else m\n    return np.tri(n, m, m - n, dtype=bool)\n"
-)
-WRONG = "def causal_mask(n, m=None):\n    return np.tri(n, m or n, dtype=bool)\n"
-STUB = "def causal_mask(n, m=None):\n    raise NotImplementedError\n"
-BROKEN = "def causal_mask(n, m=None)\n"
+NAMES = [command.__name__.rpartition(".")[2].strip("_") for command in cli.COMMANDS]
 
 
-@pytest.fixture
-def files(tmp_path):
-    paths = []
-    for name, source in {"right": RIGHT, "wrong": WRONG, "stub": STUB, "broken": BROKEN}.items():
-        paths.append(tmp_path / f"{name}.py")
-        paths[-1].write_text(source)
-    return [str(path) for path in paths]
-
-
-def attempt(*arguments):
-    return cli.main(["--course", str(COURSE), "try", *arguments])
-
-
-def test_every_file_gets_a_line_of_json_in_its_order(files, capsys):
-    assert attempt("single_head", "causal_mask", *files, "--json") == 0
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [line["file"] for line in lines] == files
-    assert [line["status"] for line in lines] == ["pass", "fail", "error", "error"]
-    right, wrong, stub, broken = lines
-    assert set(right) == {"file", "assignment", "item", "status", "score", "max_score", "parts"}
-    assert (right["assignment"], right["item"]) == ("single_head", "causal_mask")
-    assert right["score"] == right["max_score"] > wrong["score"] > stub["score"] == broken["score"] == 0
-    for line in lines:
-        assert line["score"] == sum(part["points"] for part in line["parts"])
-        for part in line["parts"]:
-            assert set(part) == {"name", "points", "max_points", "status", "pitfall", "message"}
-            assert part["status"] in STATUSES
-    assert {part["pitfall"] for part in wrong["parts"]} == {None, "causal-top-left"}
-
-
-def test_without_json_people_read_what_was_proved_and_why_it_failed(files, capsys):
-    assert attempt("single_head", "causal_mask", files[1]) == 0
-    out = " ".join(capsys.readouterr().out.split())
-    assert "causal_mask 4 / 6" in out
-    assert "causal-top-left" in out
-
-
-def test_it_also_runs_as_a_module(files):
-    line = [
-        sys.executable,
-        "-m",
-        "mha_grader.cli",
-        "--course",
-        str(COURSE),
-        "try",
-        "single_head",
-        "causal_mask",
+def test_every_module_that_adds_a_command_is_in_the_command_line():
+    modules = [
+        import_module(f"{commands.__name__}.{each.name}") for each in pkgutil.iter_modules(commands.__path__)
     ]
-    done = subprocess.run([*line, *files, "--json"], capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) == 4
+    adding = {module.__name__ for module in modules if hasattr(module, "add")}
+    assert adding == {command.__name__ for command in cli.COMMANDS}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["double_head", "softmax", "x.py"], "there is no assignment 'double_head'"),
-        (["single_head", "softmin", "x.py"], "has no item 'softmin'; it has softmax, attention"),
-        (["single_head", "softmax", "no/such/file.py"], "cannot read no/such/file.py"),
-    ],
-)
-def test_what_is_not_there_is_named(arguments, words, capsys):
-    assert attempt(*arguments) == 1
-    assert words in capsys.readouterr().err
+def shown(capsys, *words):
+    with pytest.raises(SystemExit) as left:
+        cli.main([*words, "--help"])
+    assert left.value.code == 0
+    return capsys.readouterr().out
 
 
-def test_a_file_is_read_in_the_encoding_that_it_declares_and_one_that_cannot_be_read_stops_no_other(
-    tmp_path, capsys
-):
-    declared, wrong, unknown = tmp_path / "declared.py", tmp_path / "wrong.py", tmp_path / "unknown.py"
-    declared.write_bytes(b"# -*- coding: latin-1 -*-\n# gr\xf6\xdfte Zahl\n" + RIGHT.encode())
-    wrong.write_bytes(b"# gr\xf6\xdfte Zahl\n" + RIGHT.encode())
-    unknown.write_bytes(b"# coding: klingon\n" + RIGHT.encode())
-    files = [str(path) for path in (wrong, declared, unknown, tmp_path / "missing.py")]
-    assert attempt("single_head", "causal_mask", *files, "--json") == 3
-    captured = capsys.readouterr()
-    (line,) = (json.loads(line) for line in captured.out.splitlines())
-    assert (line["file"], line["status"]) == (str(declared), "pass")
-    said = captured.err.splitlines()
-    assert [line.split(": ")[1] for line in said] == [
-        f"cannot read {tmp_path / name}" for name in ("wrong.py", "unknown.py", "missing.py")
-    ]
+def test_the_help_says_of_every_command_what_it_does(capsys):
+    listed = re.findall(r"^    ([a-z]+) +\w.*$", shown(capsys), re.M)
+    assert listed == NAMES
 
 
-COMPILED = """\
-import math
-import torch
-@torch.compile
-def attention(Q, K, V, mask=None):
-    scores = Q @ K.mT / math.sqrt(Q.shape[-1])
-    if mask is not None:
-        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
-    weights = scores.softmax(-1) if mask is None else scores.softmax(-1) * mask
-    return weights @ V, weights
-"""
-
-
-def test_code_that_asks_to_be_compiled_earns_what_it_earns_otherwise(tmp_path, capsys):
-    path = tmp_path / "compiled.py"
-    path.write_text(COMPILED)
-    assert attempt("batched_torch", "attention", str(path), "--json") == 0
-    line = json.loads(capsys.readouterr().out)
-    assert line["score"] == line["max_score"]
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_has_its_help(name, capsys):
+    assert shown(capsys, name).startswith(f"usage: mha-grade {name} [-h]")
 
 
 def test_outside_a_course_it_says_where_to_go(tmp_path, capsys):
@@ -135,72 +45,14 @@ def test_outside_a_course_it_says_where_to_go(tmp_path, capsys):
     assert "nbgrader_config.py" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("no_fork_server")
-def test_without_a_sandbox_nothing_is_graded(files, monkeypatch, capsys):
-    which = shutil.which
-    monkeypatch.setattr(fork_server.shutil, "which", lambda name: None if name == "bwrap" else which(name))
-    assert attempt("single_head", "causal_mask", files[0]) == 1
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert "apt-get install bubblewrap" in captured.err
-
-
-def test_the_help_of_every_command_says_what_it_does(capsys):
-    for command in ([], ["collect"], ["grade"], ["try"], ["feedback"], ["export"], ["report"]):
-        with pytest.raises(SystemExit) as left:
-            cli.main([*command, "--help"])
-        assert left.value.code == 0
-        out = capsys.readouterr().out
-        assert "for instance single_head" in out or "mha-grade grade single_head" in out
-
-
-# --- what an instructor reads of one hand-in, and where pages link to ---------------------------------------
-
-
-@pytest.fixture(scope="module")
-def graded(tmp_path_factory):
-    """A course in which one hand-in with a wrong `double` has been graded."""
-    root = small_course.make(tmp_path_factory.mktemp("course") / "small")
-    small_course.hand_in(root, "ann", double="def double(x):\n    return x + 2\n")
-    assert cli.main(["--course", str(root), "grade", "small", "--quiet"]) == 0
-    return root
-
-
-def test_the_log_lists_every_part_once_with_its_reason_and_the_example(graded, capsys):
-    assert cli.main(["--course", str(graded), "log", "small", "ann"]) == 0
-    out = capsys.readouterr().out
-    assert out.count("numbers") == 2  # a part of each item
-    assert "fail     0/0.1 numbers\n" in out
-    assert "at index [0] of the result: expected 2, got 3" in out
-    assert "pass     3/3 numbers\n" in out
-
-
-def test_feedback_and_report_link_to_the_book_where_its_address_is_set(graded, capsys):
-    config = graded / "nbgrader_config.py"
-    text = config.read_text()
-    try:
-        config.write_text(text + '\nc.FeedbackExporter.book_url = "https://a.b/book"\n')
-        assert gradebook.book_url(Course(graded)) == "https://a.b/book"
-        config.write_text(text + '\nc.FeedbackExporter.book_url = "a.b/book"\n')
-        assert cli.main(["--course", str(graded), "feedback", "small"]) == 1
-        assert "https://example.org/" in capsys.readouterr().err
-    finally:
-        config.write_text(text)
-    assert gradebook.book_url(Course(graded)) == ""
-
-
 GONE = """\
-import sys
-from mha_grader import cli
-class Parser:
-    def parse_args(self, argv):
-        return self
-    def run(self, arguments):
-        for number in range(100_000):
-            print(number)
-        return 0
-cli._parser = Parser
-sys.exit(cli.main())
+import argparse, sys
+from mha_grader.commands import outcome
+def run(arguments):
+    for number in range(100_000):
+        print(number)
+    return 0
+sys.exit(outcome.run(argparse.Namespace(run=run)))
 """
 
 

@@ -27,8 +27,8 @@ MAY_IMPORT = {
     "instructor": {"grading", "course", "sandbox"},
     "quality": {"grading", "course", "testing", "sandbox"},
     "commands": {"learn", "instructor", "grading", "course", "testing", "sandbox"},
-    "cli": {"commands", "instructor", "grading", "course", "sandbox"},
-    "__main__": {"cli", "commands", "course"},
+    "cli": {"commands"},
+    "__main__": {"cli", "commands"},
 }
 MAX_LINES = 500
 LISTS = (

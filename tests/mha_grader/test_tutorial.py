@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import shutil
 import warnings
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from traitlets.config import PyFileConfigLoader
 
 from mha_grader import cli
 from mha_grader.course import authoring, store
-from mha_grader.course.assignment import load
+from mha_grader.course.assignment import load_assignment
 from mha_grader.grading import reference
 
 PAGE = Path(__file__).parents[2] / "book" / "writing_an_assignment.md"
@@ -89,12 +90,29 @@ def test_the_page_works_as_it_is_written(folder, capsys):
     assert "expected -1, got -3.5" in parts["wrong"][0].message
 
 
-def test_a_template_is_a_working_assignment_whose_mistake_is_named(folder, capsys):
-    assert run("mha-grade new moving_average") == 0
-    assert run("python -m mha_grader.course.authoring moving_average") == 0
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    """A course with an assignment as `mha-grade new` writes it. Only to be looked at."""
+    course = tmp_path_factory.mktemp("template") / "course"
+    course.mkdir()
+    with pytest.MonkeyPatch.context() as patched, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of nbgrader
+        patched.chdir(course)
+        assert run("mha-grade new moving_average") == 0
+        assert run("python -m mha_grader.course.authoring moving_average") == 0
+    return course
+
+
+@pytest.fixture
+def course(template, folder):
+    shutil.copytree(template, folder, dirs_exist_ok=True)
+    return folder
+
+
+def test_a_template_is_a_working_assignment_whose_mistake_is_named(course, capsys):
     assert run("python -m mha_grader.grading.reference moving_average") == 0
     capsys.readouterr()
-    Path("columns.py").write_text("def moving_average(x):\n    return x - sum(x) / len(x)\n")
+    (course / "columns.py").write_text("def moving_average(x):\n    return x - sum(x) / len(x)\n")
     assert run("mha-grade try moving_average moving_average columns.py --json") == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["score"], found["max_score"]) == (0, 4)
@@ -136,30 +154,30 @@ words = dict(title="T", reason="R.", fix="F.")
     ("code", "words"),
     [
         (
-            "@mistake('one', 'right', **words)\ndef a(x): return x - x.mean(1)[:, None]",
+            "@mistake('moving_average', 'right', **words)\ndef a(x): return x - x.mean(1)[:, None]",
             "passes all hidden tests",
         ),
-        ("@mistake('two', 'other', **words)\ndef a(x): return x", "is no item of one"),
+        ("@mistake('two', 'other', **words)\ndef a(x): return x", "is no item of moving_average"),
         (
-            "@mistake('one', 'a', **words)\n@mistake('one', 'b', **words)\ndef a(x): return x + 0",
-            "'a' in one_mistakes.py is taken for b",
+            "@mistake('moving_average', 'a', **words)\n@mistake('moving_average', 'b', **words)\n"
+            "def a(x): return x + 0",
+            "'a' in moving_average_mistakes.py is taken for b",
         ),
         (
-            "@mistake('one', 'a', **words)\n@mistake('one', 'a', **words)\ndef a(x): return x",
+            "@mistake('moving_average', 'a', **words)\n@mistake('moving_average', 'a', **words)\n"
+            "def a(x): return x",
             "two mistakes 'a'",
         ),
         ("import nothing_of_that_name", "cannot be executed: ModuleNotFoundError"),
     ],
 )
-def test_a_mistake_that_teaches_nothing_is_refused(folder, capsys, code, words):
-    assert run("mha-grade new one") == 0
-    (folder / "solutions" / "one_mistakes.py").write_text(MISTAKE + code)
-    assert run("python -m mha_grader.course.authoring one") == 0
-    assert run("python -m mha_grader.grading.reference one") == 1
+def test_a_mistake_that_teaches_nothing_is_refused(course, capsys, code, words):
+    (course / "solutions" / "moving_average_mistakes.py").write_text(MISTAKE + code)
+    assert run("python -m mha_grader.grading.reference moving_average") == 1
     assert words in capsys.readouterr().err
 
 
-def test_an_nbgrader_notebook_is_taken_with_the_files_beside_it(folder, capsys):
+def test_an_nbgrader_notebook_is_taken_with_the_files_beside_it(folder):
     import nbformat
 
     from tests.mha_grader import plain_assignments
@@ -173,4 +191,4 @@ def test_an_nbgrader_notebook_is_taken_with_the_files_beside_it(folder, capsys):
     assert run("python -m mha_grader.course.authoring ps1") == 0
     assert run("python -m mha_grader.grading.reference ps1") == 0
     assert (folder / "exercises" / "ps1" / "data.csv").exists()
-    assert load(folder, "ps1").plain
+    assert load_assignment(folder, "ps1").plain

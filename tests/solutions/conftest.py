@@ -10,12 +10,12 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from mha_grader.course.assignment import load
-from mha_grader.course.authoring import assignments, release
+from mha_grader.course.assignment import load_assignment
+from mha_grader.course.authoring import assignment_names, release
 from mha_grader.quality.kill_table import judge, remembering, table
 
 ROOT = Path(__file__).parents[2]
-LOADED = {name: load(ROOT, name) for name in assignments(ROOT)}
+LOADED = {name: load_assignment(ROOT, name) for name in assignment_names(ROOT)}
 ITEMS = [(name, item) for name, assignment in LOADED.items() for item in assignment.items]
 
 
@@ -26,7 +26,7 @@ def course(tmp_path_factory) -> Path:
     (folder / "solutions").mkdir()
     for path in [ROOT / "nbgrader_config.py", *(ROOT / "solutions").glob("*.py")]:
         shutil.copyfile(path, folder / path.relative_to(ROOT))
-    for name in assignments(folder):
+    for name in assignment_names(folder):
         release(folder, name)
     return folder
 

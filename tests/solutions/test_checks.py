@@ -176,7 +176,7 @@ def refuse(*numbers):
     raise ValueError(f"no good: {numbers}")
 
 
-def test_a_right_number_and_a_right_error_are_ok(capsys):
+def test_a_right_number_and_a_right_error_are_ok():
     checks.check_number("the width", np.int64(64), 64)
     checks.check_raises("7 among 2", refuse, 7, 2, error=ValueError, mentions=(7, 2))
     assert noted() == ["the width", "7 among 2"]

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from mha_grader.course.authoring import BEGIN_SOLUTION, assignments
+from mha_grader.course.authoring import BEGIN_SOLUTION, assignment_names
 from mha_grader.course.kit import make_kit
 from mha_grader.course.sources import split_test
 
 ROOT = Path(__file__).parents[2]
-NAMES = assignments(ROOT)
+NAMES = assignment_names(ROOT)
 FORBIDDEN = ["BEGIN SOLUTION", "END SOLUTION", "HIDDEN TESTS", "mha_lib", "mha_grader", "@part", "reference."]
 MODULES = {"numpy", "torch", "matplotlib"}
 TELLING = 22  # characters; a shorter line, such as `with torch.no_grad():`, gives nothing away
@@ -42,7 +42,7 @@ def handed_out(course, tmp_path_factory):
     for name in ("pyproject.toml", "constraints.txt"):
         (course / name).write_bytes((ROOT / name).read_bytes())
     kit = tmp_path_factory.mktemp("kit")
-    for name in assignments(course):
+    for name in assignment_names(course):
         make_kit(course, kit / name, name)
     files = [path for folder in (course / "exercises", kit) for path in folder.rglob("*") if path.is_file()]
     return {path: path.read_text("utf-8") for path in files if path.suffix not in (".zip", ".npz")}

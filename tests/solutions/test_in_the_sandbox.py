@@ -3,7 +3,7 @@
 import nbformat
 import pytest
 
-from mha_grader.course.assignment import load
+from mha_grader.course.assignment import load_assignment
 from mha_grader.grading.grade import Settings, grade_submission
 
 
@@ -20,7 +20,7 @@ def hand_in(assignment, sources):
 
 @pytest.mark.parametrize("name", ["batched_torch", "transformer_block", "modern_heads", "language_model"])
 def test_the_solutions_get_everything_and_the_released_notebook_nothing(course, name):
-    assignment, settings = load(course, name), Settings(secret=b"secret", course=course)
+    assignment, settings = load_assignment(course, name), Settings(secret=b"secret", course=course)
     solutions = {cell.id: cell.source for cell in assignment.cells if cell.kind == "solution"}
     record = grade_submission(assignment, settings, hand_in(assignment, solutions))
     failed = [

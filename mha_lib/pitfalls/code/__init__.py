@@ -3,6 +3,10 @@
 The functions and classes are wrong on purpose, each in exactly one way: their docstrings say how. They may warn
 (an overflow) or raise where the right code does not, and some change their arguments.
 
+What else is known of an item can stand in its module, too: the item itself and its examples, see
+`mha_lib.pitfalls.examples`; right code in other styles, see `mha_lib.styles`; weak checks, see
+`mha_lib.pitfalls.weak_checks`.
+
 A mistake is registered by the decorator `mistake`, with its slug and its item. The words for the slug stand in
 `mha_lib.pitfalls.words`. People write one mistake in several ways, with different numbers: further ways are
 *forms* of the mistake. And some mistakes are told by what they violate, however they are written: that is a *law*,

@@ -2,14 +2,15 @@
 
 An example gets a function or class under its item's name, calls it, and returns what is to be compared. Its
 docstring says what kind of input it is. The book shows its lines, so they are written to be read. One module holds
-the items of one assignment, with their examples, the simplest first.
+the items of one assignment, with their examples, the simplest first. The module of an item in
+`mha_lib.pitfalls.code` may hold them as well.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mha_lib.pitfalls.registry import Registry
+from mha_lib.pitfalls.registry import MODULE_OF_ITEM, Registry
 
 Code = Callable[..., Any]
 Example = Callable[[Code], Any]
@@ -33,7 +34,7 @@ class Item:
         return function
 
 
-ITEMS: Registry[Item] = Registry(__name__)
+ITEMS: Registry[Item] = Registry(__name__, MODULE_OF_ITEM)
 
 
 def item(place: str, right: Code) -> Item:

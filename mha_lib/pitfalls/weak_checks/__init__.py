@@ -1,6 +1,7 @@
 """Checks that are too weak to show that code is right: many mistakes pass them, which is why they go unnoticed.
 
-A check gets a function or class and says whether it passes. One module holds the checks of one assignment.
+A check gets a function or class and says whether it passes. One module holds the checks of one assignment,
+or the module of an item in `mha_lib.pitfalls.code` holds those of the item.
 """
 
 import copy
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mha_lib.pitfalls.registry import Registry
+from mha_lib.pitfalls.registry import MODULE_OF_ITEM, Registry
 
 Code = Callable[..., Any]
 Check = Callable[[Code], bool]
@@ -63,7 +64,7 @@ WEAK_CHECKS: Mapping[str, str] = {
     "right values": "the result is right on ordinary inputs",
 }
 
-CHECKS: Registry[Check] = Registry(__name__)
+CHECKS: Registry[Check] = Registry(__name__, MODULE_OF_ITEM)
 
 
 def weak_check(name: str, item: str) -> Callable[[Check], Check]:

@@ -100,7 +100,7 @@ def test_an_item_may_come_back_and_may_be_worth_nothing(course):
     assert in_the_book(course)[0]["half"] == (0, 0, None)
 
 
-def test_a_hidden_test_that_changes_in_mid_term_regrades_the_class(course, capsys):
+def test_a_hidden_test_that_changes_in_mid_term_regrades_the_class(course):
     harder = SOURCE.replace("expect_close(half(x), reference.half(x))", "expect_equal(half(x), x)")
     write(
         course, harder.replace('version: "1.0"', 'version: "1.1"').replace("return x / 2", "return x * 1.0")

@@ -1,5 +1,7 @@
 """A course with the one assignment `demo`."""
 
+import shutil
+
 import pytest
 
 from mha_grader.course.authoring import release
@@ -10,6 +12,12 @@ from tests.mha_grader.course.demo_course import make_course
 def course(tmp_path):
     """A course with the one assignment `demo`, not yet generated."""
     return make_course(tmp_path)
+
+
+@pytest.fixture
+def copied(released, tmp_path):
+    """The course with its release, to be changed."""
+    return shutil.copytree(released, tmp_path / "course")
 
 
 @pytest.fixture(scope="module")

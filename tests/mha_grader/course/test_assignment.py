@@ -2,13 +2,13 @@
 
 import pytest
 
-from mha_grader.course.assignment import CourseError, assignments, in_teaching_order, load
+from mha_grader.course.assignment import CourseError, assignment_names, in_teaching_order, load_assignment
 from mha_grader.course.authoring import release
 from tests.mha_grader.course.demo_course import DEMO
 
 
 def test_every_source_but_the_helpers_is_an_assignment(course):
-    assert assignments(course) == ["demo"]
+    assert assignment_names(course) == ["demo"]
 
 
 def test_assignments_come_in_the_order_of_the_book_and_after_them_those_that_it_lacks(course):
@@ -30,7 +30,7 @@ def test_what_an_item_asks_for_and_may_use_is_known_to_the_grader_and_to_no_stud
     before = (release(course, "demo") / "demo.ipynb").read_bytes()
     (course / "solutions" / "demo.py").write_text(ALLOWS)
     assert (release(course, "demo") / "demo.ipynb").read_bytes() == before
-    assignment = load(course, "demo")
+    assignment = load_assignment(course, "demo")
     softmax, answers = (assignment.cell("solution", item) for item in ("softmax", "answers"))
     assert (softmax.asks_for, softmax.may_use) == (("fast_softmax",), ())
     assert (answers.asks_for, answers.may_use) == ((), ("one", "two"))
@@ -41,9 +41,9 @@ PACKAGES = ("packages = 'pandas'", "assignments = 3", "[assignments.a]\nlibrary 
 
 def test_a_course_may_say_what_a_library_has_of_what_students_build(course):
     release(course, "demo")
-    assert load(course, "demo").library == ()
+    assert load_assignment(course, "demo").library == ()
     (course / "solutions" / "course.toml").write_text(r"library = ['fast_\w+', 'softmax']")
-    assert load(course, "demo").library == (r"fast_\w+", "softmax")
+    assert load_assignment(course, "demo").library == (r"fast_\w+", "softmax")
 
 
 def test_a_course_file_that_cannot_be_read_is_named(course):
@@ -58,4 +58,4 @@ def test_a_course_file_that_cannot_be_read_is_named(course):
     ):
         (course / "solutions" / "course.toml").write_text(text)
         with pytest.raises(CourseError, match=r"course\.toml should hold self_study"):
-            load(course, "demo")
+            load_assignment(course, "demo")

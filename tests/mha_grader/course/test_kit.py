@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mha_grader.course.assignment import CourseError
-from mha_grader.course.authoring import assignments
+from mha_grader.course.authoring import assignment_names
 from mha_grader.course.kit import NAME, make_kit, make_public_kit, pinned_packages
 
 ROOT = Path(__file__).parents[3]
@@ -64,7 +64,7 @@ def beside(name):
 
 
 def test_the_public_kit_holds_all_assignments_with_their_helpers_the_set_up_and_the_package(public):
-    names = assignments(ROOT)
+    names = assignment_names(ROOT)
     assert names
     wanted = set(SET_UP).union(*map(beside, names))
     assert {f"{name}/{name}.ipynb" for name in names} | {f"{name}/checks.py" for name in names} <= wanted
@@ -134,7 +134,7 @@ def test_the_packages_are_those_of_the_extra_at_the_tested_versions(public, kit,
 def test_the_readme_speaks_to_every_system_and_names_every_assignment_with_its_version(public, kit):
     text = (public.parent / NAME / "README.md").read_text()
     assert "mha-grade check single_head" in text
-    for name in assignments(ROOT):
+    for name in assignment_names(ROOT):
         stamp = json.loads((ROOT / "exercises" / name / f"{name}.ipynb").read_text())["metadata"]["mha"]
         assert f"| `{name}/{name}.ipynb` | {stamp['version']} |" in text
     other = (kit.parent / NAME / "README.md").read_text()

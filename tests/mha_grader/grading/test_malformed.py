@@ -17,12 +17,12 @@ import pytest
 from nbgrader.api import Gradebook
 
 from mha_grader import cli
-from mha_grader.course import assignment as assignments
 from mha_grader.course import store
+from mha_grader.course.assignment import load_assignment
 from mha_grader.course.folders import Course
 from mha_grader.grading import rebuild
 from mha_grader.grading.grade import grade_submission
-from mha_grader.grading.settings import settings
+from mha_grader.grading.settings import settings_of
 from mha_grader.instructor import roster
 from tests.mha_grader.grading.malformed_forms import FILE, FORMS, LONG, right
 from tests.mha_grader.small_course import NAME, ROOT, hand_in, make
@@ -44,7 +44,7 @@ def graded(tmp_path_factory):
         folder = course / "submitted" / STUDENTS[name] / NAME
         folder.mkdir(parents=True)
         form.write(folder, data)
-    command = [sys.executable, "-m", "mha_grader.cli", "--course", str(course), "grade", NAME]
+    command = [sys.executable, "-m", "mha_grader", "--course", str(course), "grade", NAME]
     done = subprocess.run(
         command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
     )
@@ -94,9 +94,9 @@ def test_nobody_is_missing_and_nobody_is_there_twice(records, entered):
 
 def test_right_neighbours_get_what_they_would_get_alone(graded, records):
     course = Course(graded[0])
-    assignment = assignments.load(course.root, NAME)
+    assignment = load_assignment(course.root, NAME)
     data = (course.submitted / "first" / NAME / FILE).read_bytes()
-    alone = grade_submission(assignment, settings(course), data)
+    alone = grade_submission(assignment, settings_of(course), data)
     assert alone.score == pytest.approx(3.3)
     assert {student: records[student] for student in RIGHT} == dict.fromkeys(RIGHT, alone)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mha_grader.course.assignment import Released, load
+from mha_grader.course.assignment import Released, load_assignment
 from mha_grader.grading import others, rebuild
 from mha_grader.grading.grade import grade_submission
 
@@ -63,7 +63,7 @@ def test_code_that_another_notebook_gives_is_shown_to_a_person(course_of_two):
 
 
 def test_code_that_lies_in_a_file_beside_another_notebook_is_shown_to_a_person():
-    assignment = load(COURSE, "multi_head")
+    assignment = load_assignment(COURSE, "multi_head")
     text = (COURSE / "exercises" / "efficient_heads" / "given.py").read_text("utf-8")
     (split_heads,) = [each for each in ast.parse(text).body if getattr(each, "name", "") == "split_heads"]
     found = others.given_elsewhere(assignment, "split_heads", ast.unparse(split_heads))
@@ -72,7 +72,7 @@ def test_code_that_lies_in_a_file_beside_another_notebook_is_shown_to_a_person()
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_released_notebook_of_the_course_is_its_own_assignments(name):
-    assignment = load(COURSE, name)
+    assignment = load_assignment(COURSE, name)
     assert [other.name for other in assignment.others] == [other for other in NAMES if other != name]
     for other in NAMES:
         cells = rebuild.parse((COURSE / "exercises" / other / f"{other}.ipynb").read_bytes())

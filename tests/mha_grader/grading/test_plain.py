@@ -1,6 +1,7 @@
 """nbgrader's notebooks as people have them: graded rightly, and nothing that hostile code does helps it apart."""
 
 import json
+import shutil
 
 import nbformat
 import numpy as np
@@ -9,10 +10,10 @@ from nbgrader.api import Gradebook
 
 from mha_grader import cli
 from mha_grader.course import authoring, plain_nbgrader
-from mha_grader.course.assignment import CourseError, assignments, load
+from mha_grader.course.assignment import CourseError, assignment_names, load_assignment
 from mha_grader.course.folders import Course
 from mha_grader.grading import grade, plain, reference
-from mha_grader.grading.settings import settings
+from mha_grader.grading.settings import settings_of
 from tests.mha_grader import plain_assignments as plain_courses
 
 APART = {
@@ -29,9 +30,14 @@ def course(tmp_path_factory):
     return plain_courses.make(tmp_path_factory.mktemp("plain") / "course", *plain_courses.SOURCES)
 
 
+def fresh(course, folder):
+    """A copy of the course in which nothing has been handed in."""
+    return shutil.copytree(course, folder, ignore=shutil.ignore_patterns("submitted", "grades"))
+
+
 def graded(course, name, *args, **kwargs):
     folder = plain_courses.hand_in(course, name, "student", *args, **kwargs)
-    return grade.grade_student(Course(course), load(course, name), folder, force=True)
+    return grade.grade_student(Course(course), load_assignment(course, name), folder, force=True)
 
 
 def statuses(record):
@@ -39,16 +45,16 @@ def statuses(record):
 
 
 def test_they_are_assignments_like_others(course):
-    assert assignments(course) == sorted(plain_courses.SOURCES)
+    assert assignment_names(course) == sorted(plain_courses.SOURCES)
     assert authoring.check(course) == []
 
 
 @pytest.mark.parametrize("name", plain_courses.SOURCES)
 def test_what_data_can_tell_is_tested_apart(course, name):
-    tests = plain.tests_of(load(course, name)).values()
+    tests = plain.tests_of(load_assignment(course, name)).values()
     assert {test.item for test in tests if test.apart} == APART[name]
     assert not any(test.failure for test in tests)
-    reference.check(load(course, name), b"secret")
+    reference.check(load_assignment(course, name), b"secret")
 
 
 @pytest.mark.parametrize("name", plain_courses.SOURCES)
@@ -61,8 +67,8 @@ def test_the_solutions_have_all_points_and_what_was_handed_out_has_none(course, 
     assert graded(course, name, solved=False).score == 0
 
 
-def test_the_command_grades_a_class_and_says_where_trust_is_lost(tmp_path, capsys):
-    course = plain_courses.make(tmp_path / "course", "ps1", "essay")
+def test_the_command_grades_a_class_and_says_where_trust_is_lost(course, tmp_path, capsys):
+    course = fresh(course, tmp_path / "course")
     answer = "Since **two** times two is four."
     for name in ("ps1", "essay"):
         plain_courses.hand_in(course, name, "ada", {"why": answer})
@@ -195,7 +201,7 @@ def test_a_tag_that_skips_a_cell_is_of_no_use(course):
         if cell["metadata"].get("nbgrader", {}).get("grade"):
             cell["source"] = "5"
     path.write_text(json.dumps(notebook))
-    assert grade.grade_student(Course(course), load(course, "ps1"), folder).score == 0
+    assert grade.grade_student(Course(course), load_assignment(course, "ps1"), folder).score == 0
 
 
 def test_what_is_forged_in_the_students_own_process_is_shown_to_a_person(course):
@@ -245,13 +251,14 @@ def test_a_test_in_the_students_own_process_leaves_nothing_there(course):
 
 
 def test_a_package_is_there_only_if_the_course_says_so(course, tmp_path):
-    other = plain_courses.make(tmp_path / "other", "tables", course_file="")
+    other = fresh(course, tmp_path / "other")
+    (other / "solutions" / "course.toml").write_text("")
     assert statuses(graded(other, "tables"))["scaled"] == "error"
     (other / "solutions" / "course.toml").write_text('packages = ["scipy", "scikit-learn"]\n')
     assert statuses(graded(other, "tables"))["scaled"] == "pass"
     (other / "solutions" / "course.toml").write_text('packages = ["no-such-package"]\n')
     with pytest.raises(CourseError, match="no-such-package, which is not installed"):
-        settings(Course(other)).layout(load(other, "tables"))
+        settings_of(Course(other)).layout(load_assignment(other, "tables"))
 
 
 def test_what_a_library_keeps_is_found_out_and_a_tag_says_where_to_test(tmp_path, monkeypatch):
@@ -267,13 +274,13 @@ def test_what_a_library_keeps_is_found_out_and_a_tag_says_where_to_test(tmp_path
         plain_courses.graded(solution, "strict", solution=True),
     ]
     monkeypatch.setitem(plain_courses.SOURCES, "state", plain_courses.notebook(*cells, state))
-    course = plain_courses.make(tmp_path / "course", "state")
+    course = plain_courses.write(tmp_path / "course", "state")
     with np.errstate(), pytest.raises(CourseError, match=r"test_strict .*the tag in-process"):
-        reference.check_once(Course(course), load(course, "state"))
+        reference.check_once(Course(course), load_assignment(course, "state"))
     state.metadata["tags"] = ["in-process"]
     nbformat.write(plain_courses.notebook(*cells, state), course / "solutions" / "state" / "state.ipynb")
     with np.errstate():
-        reference.check_once(Course(course), load(course, "state"))
+        reference.check_once(Course(course), load_assignment(course, "state"))
         record = graded(course, "state")
     assert record.score == 1
     assert record.items[0].parts[0].in_process
@@ -333,9 +340,9 @@ def test_tests_that_cannot_be_graded_are_refused(tmp_path, monkeypatch):
     def refused(words, *cells):
         name = f"odd{len(list(tmp_path.iterdir()))}"
         monkeypatch.setitem(plain_courses.SOURCES, name, plain_courses.notebook(*cells))
-        course = plain_courses.make(tmp_path / name, name)
+        course = plain_courses.write(tmp_path / name, name)
         with pytest.raises(CourseError, match=words):
-            reference.check(load(course, name), b"secret")
+            reference.check(load_assignment(course, name), b"secret")
 
     graded = plain_courses.graded
     solution = graded("### BEGIN SOLUTION\ndef f(x):\n    return x\n### END SOLUTION", "f", solution=True)

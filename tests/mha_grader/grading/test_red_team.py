@@ -13,8 +13,8 @@ import numpy as np
 import psutil
 import pytest
 
-from mha_grader.course import assignment as assignments
 from mha_grader.course import store
+from mha_grader.course.assignment import assignment_names, load_assignment
 from mha_grader.grading import rebuild
 from mha_grader.grading.grade import grade_submission
 from mha_grader.grading.judge import load_parts, run_parts
@@ -118,7 +118,7 @@ def test_very_many_words_take_no_memory_of_the_grader(toy, settings):
 # --- right code where the student's own is wrong --------------------------------------------------------------
 
 COURSE = Path(__file__).parents[3]
-NAMES = assignments.assignments(COURSE)
+NAMES = assignment_names(COURSE)
 
 
 def borrowed(right):
@@ -130,7 +130,7 @@ def borrowed(right):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_right_code_that_stands_in_gives_no_other_item_away(name):
-    given = assignments.load(COURSE, name)
+    given = load_assignment(COURSE, name)
     for item in given.items:
         right = getattr(given.reference, item)
         for other in given.rests_on(item):

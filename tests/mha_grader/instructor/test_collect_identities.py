@@ -87,7 +87,7 @@ def test_an_archive_of_one_folder_replaces_nothing_by_names_that_its_owner_may_h
     assert gather(lone, "plain").new == ["eve"]
 
 
-def test_a_name_that_cannot_be_a_students_does_not_change_the_scheme(course, gather):
+def test_a_name_that_cannot_be_a_students_does_not_change_the_scheme(gather):
     found = gather(MOODLES | {f".eve_7_{MOODLE}/{NOTEBOOK}": "of eve"})
     assert (found.new, found.left_out) == (["Ann", "Bob"], [f".eve_7_{MOODLE}/{NOTEBOOK}"])
     time = "Nov 1, 2026 1133 PM"

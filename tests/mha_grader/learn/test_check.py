@@ -9,7 +9,7 @@ import pytest
 from mha_grader.__main__ import main
 from mha_grader.course.folders import Course
 from mha_grader.grading.session import Session
-from mha_grader.grading.settings import settings
+from mha_grader.grading.settings import settings_of
 from mha_grader.learn.material import Material
 from mha_grader.learn.session import OwnSession
 
@@ -120,7 +120,7 @@ def test_damaged_progress_is_named_and_kept(home, capsys):
 def test_grading_has_no_way_round_the_sandbox(tmp_path):
     (tmp_path / "nbgrader_config.py").write_text("")
     assignment = Material().assignment("single_head")
-    session = settings(Course(tmp_path)).session(assignment)
+    session = settings_of(Course(tmp_path)).session(assignment)
     assert type(session) is Session
     assert not isinstance(session, OwnSession)
     for path in (ROOT / "mha_grader").rglob("*.py"):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from examples.handins import HANDINS, write
-from mha_grader.course.assignment import load
+from mha_grader.course.assignment import load_assignment
 from mha_grader.grading import diagnose, judge, rebuild
 from mha_grader.grading.grade import grade_submission
 from mha_grader.grading.session import Budget, Session
@@ -41,7 +41,7 @@ def verdict(record):
 
 def verdicts_on_example(student, tmp_path, monkeypatch):
     """What grading and checking say of an example hand-in."""
-    assignment = load(ROOT, "single_head")
+    assignment = load_assignment(ROOT, "single_head")
     write(assignment, tmp_path)
     try:
         data = rebuild.find(tmp_path / student / "single_head", assignment).data
@@ -111,7 +111,7 @@ def allow_the_bank(monkeypatch, folder):
 @pytest.mark.parametrize("name", Material().names)
 def test_known_mistakes_and_right_styles_get_the_same_verdict_both_ways(name, monkeypatch, tmp_path):
     allow_the_bank(monkeypatch, tmp_path)
-    assignment = load(ROOT, name)
+    assignment = load_assignment(ROOT, name)
     everything = known(assignment)
     chosen = random.Random(assignment.version).sample(everything, min(DRAWN, len(everything)))
     assert differences(assignment, chosen) == []
@@ -128,7 +128,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as monkeypatch:
         allow_the_bank(monkeypatch, Path(folder))
         for name in Material().names:
-            assignment = load(ROOT, name)
+            assignment = load_assignment(ROOT, name)
             found = differences(assignment, known(assignment))
             print(name, len(known(assignment)), "compared,", len(found), "differ")
             wrong += found

@@ -3,7 +3,7 @@
 import pytest
 
 from examples.handins import HANDINS
-from mha_grader.course import assignment as assignments
+from mha_grader.course.assignment import load_assignment
 from tests.mha_grader.grading.test_malformed import FORMS
 from tests.mha_grader.plain_nbgrader import (
     EXAMPLES,
@@ -28,7 +28,7 @@ def published():
 
 
 def test_the_pages_rows_are_the_hand_ins_of_today_and_ours_get_what_they_deserve(published):
-    assignment = assignments.load(ROOT, EXAMPLES)
+    assignment = load_assignment(ROOT, EXAMPLES)
     expected = [
         (handin.what, deserved(assignment, handin), handin.status) for handin in HANDINS[EXAMPLES].values()
     ]

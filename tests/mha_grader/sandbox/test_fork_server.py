@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from mha_grader.grading import grade as grading
+from mha_grader.grading.grade import grade_submission
 from mha_grader.sandbox import fork_server, syscalls
 from mha_grader.sandbox.fork_server import KEPT, Layout, SandboxUnavailable, ServerGone
 from mha_grader.sandbox.sandbox import Sandbox, process_number
@@ -387,9 +387,9 @@ def test_a_server_that_is_killed_costs_no_student_anything(toy, settings, monkey
         )
     ]
     handed_in = json.dumps({"cells": cells}).encode()
-    record = grading.grade_submission(toy, settings, handed_in)
+    record = grade_submission(toy, settings, handed_in)
     assert killed == [None]
-    assert record == grading.grade_submission(toy, settings, handed_in)
+    assert record == grade_submission(toy, settings, handed_in)
     assert {item.item: item.score for item in record.items}["quadruple"] == 1.5
     with Sandbox() as box:
         kill(box._server)

@@ -91,7 +91,7 @@ def test_no_file_of_the_project_lies_anywhere_inside(box):
     assert found == []
 
 
-def test_the_graders_environment_does_not_come_in(box):
+def test_the_graders_environment_does_not_come_in():
     os.environ["MHA_COURSE_SECRET_FOR_THIS_TEST"] = "secret"
     try:
         with Sandbox() as fresh:

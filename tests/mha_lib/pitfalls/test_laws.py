@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mha_grader.course.assignment import load
+from mha_grader.course.assignment import load_assignment
 from mha_grader.quality.kill_table import PUBLIC_SECRET, judge, remembering
 from mha_grader.testing.proxies import Recorder, local
 from mha_lib import pitfalls
@@ -65,7 +65,9 @@ def test_no_other_mistake_breaks_a_law(place, slug):
 def test_a_form_loses_points_and_gets_the_name_of_its_mistake(place, name):
     assignment, item = place.split(".")
     code = pitfalls.forms(assignment, item)[name]
-    row = judge(load(COURSE, assignment), item, "pitfall", name, code, PUBLIC_SECRET, remembering())
+    row = judge(
+        load_assignment(COURSE, assignment), item, "pitfall", name, code, PUBLIC_SECRET, remembering()
+    )
     assert row.score < row.max_score
     assert set(row.slugs.values()) == {name.partition("/")[0]}
     assert code.__doc__.startswith("Wrong: ")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mha_grader.course import assignment
-from mha_grader.course.authoring import assignments
+from mha_grader.course.assignment import in_teaching_order, load_assignment
+from mha_grader.course.authoring import assignment_names
 from mha_lib import checkers, pitfalls
 from mha_lib.pitfalls import BANK, variants
 from mha_lib.pitfalls.code import MISTAKES, mistake
@@ -18,7 +18,7 @@ from mha_lib.pitfalls.weak_checks import CHECKS, weak_checks
 from mha_lib.styles import STYLES, styles
 
 COURSE = Path(__file__).parents[3]
-LOADED = [assignment.load(COURSE, name) for name in assignments(COURSE)]
+LOADED = [load_assignment(COURSE, name) for name in assignment_names(COURSE)]
 # Answers, and checkers of other people's code, are neither made wrong nor in another style.
 GRADED = [
     (loaded.name, item)
@@ -49,7 +49,7 @@ def test_what_is_registered_belongs_to_an_item_that_is_graded(name):
 @pytest.mark.parametrize("name", REGISTRIES)
 def test_every_assignment_has_its_place_in_the_order_of_the_course(name):
     with_code = {original(*pair)[0] for pair in GRADED}
-    in_contents = assignment.in_teaching_order(COURSE, with_code)
+    in_contents = in_teaching_order(COURSE, with_code)
     assert REGISTRIES[name].assignments() == list(IN_TEACHING_ORDER) == in_contents
 
 
@@ -96,18 +96,23 @@ def test_of_what_nobody_registered_nothing_is_known(unknown):
 
 @pytest.fixture
 def demo(tmp_path, monkeypatch):
-    """A registry of a package that lies in a folder of its own."""
+    """A registry of two packages that lie in a folder of their own."""
     package = tmp_path / "demo_bank"
     (package / "one").mkdir(parents=True)
     (package / "__init__.py").write_text(
-        "from mha_lib.pitfalls.registry import Registry\nTHINGS = Registry('demo_bank')\n"
+        "from mha_lib.pitfalls.registry import Registry\n"
+        "THINGS = Registry('demo_bank', 'demo_bank_of_items')\n"
     )
     (package / "one" / "__init__.py").write_text("")
+    items = tmp_path / "demo_bank_of_items"
+    items.mkdir()
+    (items / "__init__.py").write_text("")
     register = "from demo_bank import THINGS\nTHINGS.register({!r}, {!r})({})\n"
     for path, *thing in (
         ("one/f.py", "a", "one.f", 1),
         ("one/more.py", "b", "one.f", 2),
         ("two.py", "a", "two.g", 3),
+        ("../demo_bank_of_items/two.py", "a", "two.h", 4),
     ):
         (package / path).write_text(register.format(*thing))
     monkeypatch.syspath_prepend(tmp_path)
@@ -121,7 +126,7 @@ def test_a_new_module_is_found_without_being_named_anywhere(demo):
     assert "demo_bank.one.f" not in sys.modules
     assert demo.of("one", "f") == {"a": 1, "b": 2}
     assert "demo_bank.two" not in sys.modules
-    assert demo.items() == ["one.f", "two.g"]
+    assert demo.items() == ["one.f", "two.g", "two.h"]
 
 
 def test_nobody_can_change_what_is_registered(demo):

@@ -1,0 +1,34 @@
+"""`mha-grade log`: all that is known about one hand-in."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from mha_grader.commands.arguments import add_assignment
+from mha_grader.course.folders import Course
+from mha_grader.instructor import gradebook, results, terminal
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "log",
+        help="tell an instructor all that is known about one hand-in",
+        description="Print what was found in one hand-in: its status, notes, every part's verdict, lines that a "
+        "person should look at, scores that people changed, and what happened in the sandbox. For an appeal run "
+        "`mha-grade grade ASSIGNMENT --student ID --force` before.",
+    )
+    add_assignment(parser)
+    parser.add_argument("student", metavar="ID", help="the student")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what is known; returns the exit code."""
+    course = Course.find(arguments.course)
+    record = results.graded(course, arguments.assignment, arguments.student)[arguments.student]
+    gradebook.settle(course, arguments.assignment)
+    entry = gradebook.read(course, arguments.assignment, arguments.student).get(arguments.student)
+    terminal.print_log(arguments.student, record, entry)
+    return 0
