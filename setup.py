@@ -1,8 +1,7 @@
 """What pyproject.toml cannot say: a wheel carries what checking one's own code needs of the course.
 
 That is the sources of the assignments with their hidden tests, the released notebooks, and the book's order, titles
-and address, in the folder `mha_grader/learn/material`. With `self_study = false` in solutions/course.toml it has none
-of it.
+and address, in `mha_grader/learn/material`. With `self_study = false` in solutions/course.toml it has none of it.
 """
 
 import re
