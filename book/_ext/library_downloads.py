@@ -1,7 +1,7 @@
 """Offer files of the library for download only if readers may have the solutions: they are in it.
 
-A page says {download}`mha_lib/pruning.py <../mha_lib/pruning.py>`. With `self_study = false` in solutions/course.toml
-the name stands there alone, and the book does not carry the file.
+A page says {download}`mha_lib/pruning.py <../mha_lib/pruning.py>`. With `self_study = false` in
+solutions/course.toml the name stands there alone, and the book does not carry the file.
 """
 
 from pathlib import Path
