@@ -84,7 +84,7 @@ def built(tmp_path_factory):
     assert status == 0, said
     assert ran == ["a", "b"]
     assert "the value is 1" in shown(root, "b")
-    # This course does not say self_study = true: its book has no file of the library, and no notebook that needs it.
+    # Without self_study = true a book has no file of the library, and no notebook that needs it.
     assert "The library is <code" in shown(root, "b")
     assert not [path for path in files(root) if path.suffix in (".py", ".ipynb")]
     return root

@@ -10,7 +10,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from myst_nb.core.read import read_myst_markdown_notebook
 
+from book.notebooks import Book, notebook, write
 from mha_grader.course.kit import make_wheel
 
 ROOT = Path(__file__).parents[3]
@@ -35,6 +37,19 @@ import json, sys
 from mha_grader.__main__ import main
 for words in json.loads(sys.argv[1]):
     print("exit", main(words), flush=True)
+"""
+
+
+RUN = """\
+import json, os, sys
+from IPython.core.interactiveshell import InteractiveShell
+os.environ["MPLBACKEND"] = "agg"
+os.chdir(os.path.dirname(sys.argv[1]))
+shell = InteractiveShell.instance()
+for cell in json.load(open(sys.argv[1], encoding="utf-8"))["cells"]:
+    if cell["cell_type"] == "code":
+        shell.run_cell(cell["source"]).raise_error()
+print(sys.modules["mha_lib"].__file__)
 """
 
 
@@ -96,6 +111,15 @@ def test_a_notebook_is_checked_where_there_is_no_fork_and_nothing_of_the_reposit
     assert done.stdout.endswith("exit 1\n")
     assert "the packages of the extra `grade` are needed" in done.stderr
     assert done.stderr.count("\n") == 1  # nothing else was complained about
+
+
+def test_the_notebook_of_a_page_runs_with_nothing_else_of_the_course(unpacked, tmp_path):
+    """As on Colab: the package is there, the notebook in a folder of its own."""
+    page = read_myst_markdown_notebook((ROOT / "book" / "several_heads.md").read_text("utf-8"))
+    write(notebook(page, Book.read(ROOT)), tmp_path / "several_heads.ipynb")
+    done = python(unpacked, "-c", RUN, str(tmp_path / "several_heads.ipynb"))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == str(unpacked / "packages" / "mha_lib" / "__init__.py")
 
 
 def test_the_material_is_all_that_the_repository_has(unpacked):
