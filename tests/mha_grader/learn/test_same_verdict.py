@@ -24,6 +24,7 @@ from mha_grader.sandbox.fork_server import Layout
 from mha_grader.testing.candidates import DEFINE
 from mha_lib import pitfalls
 from mha_lib.styles import styles
+from tests.mha_grader.learn.forking import forks
 
 ROOT = Path(__file__).parents[3]
 SHORT = Budget(cell=4, added=3, call=4, item=15, submission=120)
@@ -57,7 +58,7 @@ def verdicts_on_example(student, tmp_path, monkeypatch):
         ]
 
 
-@pytest.mark.parametrize("student", list(HANDINS["single_head"])[::8])
+@pytest.mark.parametrize("student", list(HANDINS["single_head"])[::10])
 def test_an_example_gets_the_same_verdict_both_ways(student, tmp_path, monkeypatch):
     graded, checked = verdicts_on_example(student, tmp_path, monkeypatch)
     assert graded == checked
@@ -92,11 +93,12 @@ def differences(assignment, chosen):
         assignment.files, packages=package, imports=(*assignment.imports(), "mha_lib.pitfalls")
     )
     wrong = []
-    for one in chosen:
-        with Session(layout, budget=SHORT) as sandboxed, OwnSession(layout, budget=SHORT) as own:
-            both = [judged(session, assignment, *one) for session in (sandboxed, own)]
-        if both[0] != both[1]:
-            wrong.append((one, both))
+    with forks(layout):
+        for one in chosen:
+            with Session(layout, budget=SHORT) as sandboxed, OwnSession(layout, budget=SHORT) as own:
+                both = [judged(session, assignment, *one) for session in (sandboxed, own)]
+            if both[0] != both[1]:
+                wrong.append((one, both))
     return wrong
 
 
