@@ -179,7 +179,7 @@ class Words:
         elif body and name not in DROPPED:
             yield from (f"**{title or name.capitalize()}**", "", *inside)
         elif name not in DROPPED:
-            yield f"*(Here the page of the book has more: {title or name}.)*"
+            yield "*(The page of the book shows more here.)*"
 
     def _role(self, found: re.Match[str]) -> str:
         role, text = found[1], found[2]
