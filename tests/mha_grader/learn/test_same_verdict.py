@@ -95,7 +95,7 @@ def differences(assignment, chosen):
     wrong = []
     with forks(layout):
         for one in chosen:
-            with Session(layout, budget=SHORT) as sandboxed, OwnSession(layout, budget=SHORT) as own:
+            with Session(layout) as sandboxed, OwnSession(layout) as own:
                 both = [judged(session, assignment, *one) for session in (sandboxed, own)]
             if both[0] != both[1]:
                 wrong.append((one, both))
