@@ -32,6 +32,7 @@ from mha_grader.course.kit import NAME, make_public_kit
 
 RESULTS_REST_ON = ["mha_lib", "constraints.txt"]
 BOOK_RESTS_ON = [*RESULTS_REST_ON, "_config.yml", "_toc.yml", "book", "exercises", "benchmarks/results"]
+BOOK_RESTS_ON += ["solutions/course.toml", "pyproject.toml"]  # what may be public, and what notebooks install
 AT_ONCE = min(4, os.cpu_count() or 1)  # a page that loads torch takes about half a gigabyte
 STRICT = ["--warningiserror", "--nitpick", "--keep-going"]
 # What a page has that can change how another page looks, or the numbers in it: its head, fenced blocks, headings,

@@ -3,6 +3,8 @@
 In an installed wheel they lie in the folder `material` beside this file, where `setup.py` puts them; in a copy of
 the repository, in its `solutions/` and `exercises/`. The instructors switch checking off with the line
 `self_study = false` in `solutions/course.toml`; a wheel that is made then is without them.
+
+Where the book lies on the web is what `nbgrader_config.py` says; of the book's pages a wheel has the titles.
 """
 
 from __future__ import annotations
@@ -20,13 +22,16 @@ from mha_grader.course.assignment import (
     CourseError,
     assignment_names,
     in_teaching_order,
+    is_plain,
     load_assignment,
 )
+from mha_grader.course.cells import id_of, text_of
 from mha_grader.course.kit import self_study
 from mha_grader.course.notebooks import instructor_notebook
 
 PACKED = Path(__file__).with_name("material")
 REPOSITORY = Path(__file__).parents[2]
+BOOK_URL = re.compile(r'^c\.FeedbackExporter\.book_url = "(.*)"', re.MULTILINE)
 BOOK_LINE = re.compile(r"\*\*Book\*\*\s+(.+?)(?:\n\n|\Z)", re.DOTALL)
 
 
@@ -37,25 +42,20 @@ class Released:
     name: str
     notebook: Mapping[str, Any]
 
-    @property
-    def version(self) -> str:
-        """The version with its digest."""
-        stamp = self.notebook["metadata"]["mha"]
-        return f"{stamp['version']}+{stamp['digest']}"
-
     @cached_property
     def points(self) -> dict[str, float]:
-        """What each item is worth, in the notebook's order."""
-        marks = [cell["metadata"].get("nbgrader", {}) for cell in self.notebook["cells"]]
-        worth = {mark["grade_id"]: float(mark["points"]) for mark in marks if mark.get("grade")}
-        return {mark["grade_id"]: worth[f"test_{mark['grade_id']}"] for mark in marks if mark.get("solution")}
+        """What each item that is tested is worth, in the notebook's order."""
+        cells = [cell for cell in self.notebook["cells"] if cell["cell_type"] == "code"]
+        marks = [cell["metadata"].get("nbgrader", {}) for cell in cells]
+        tests = [mark for mark in marks if mark.get("grade") and not mark.get("solution")]
+        return {mark["grade_id"].removeprefix("test_"): float(mark["points"]) for mark in tests}
 
     def reading(self, item: str) -> str:
         """Where the book explains an item, as its statement says; "" if it does not."""
         cells = self.notebook["cells"]
-        place = [cell["id"] for cell in cells].index(item)
-        for cell in reversed(cells[:place]):
-            found = cell["cell_type"] == "markdown" and BOOK_LINE.search("".join(cell["source"]))
+        places = [n for n, cell in enumerate(cells) if id_of(cell, n) in (item, f"test_{item}")]
+        for cell in reversed(cells[: places[0]]):
+            found = cell["cell_type"] == "markdown" and BOOK_LINE.search(text_of(cell))
             if found:
                 return " ".join(found[1].replace("*", "").split())
         return ""
@@ -96,5 +96,22 @@ class Material:
             CourseError: if there is no such assignment.
         """
         self.released(name)  # complains if there is none
+        if is_plain(self.root, name):
+            return load_assignment(self.root, name)
         made = instructor_notebook(self.root / "solutions" / f"{name}.py")
         return load_assignment(self.root, name, made)
+
+    def page(self, reading: str) -> str:
+        """The address of the page that a reading names first; "" if the book has none or is not on the web."""
+        title = re.split(r", |; ", reading)[0]
+        for path in sorted((self.root / "book").glob("*.md")):
+            if self._book and f"\n# {title}\n" in f"\n{path.read_text('utf-8')}":
+                return f"{self._book.rstrip('/')}/{path.stem}.html"
+        return ""
+
+    @cached_property
+    def _book(self) -> str:
+        """Where readers have the book: what nbgrader_config.py says."""
+        config = self.root / "nbgrader_config.py"
+        said = BOOK_URL.findall(config.read_text("utf-8")) if config.exists() else []
+        return str(said[-1]) if said else ""

@@ -92,3 +92,5 @@ def lines(material: Material, progress: Progress) -> Iterator[str]:
         return
     name, item, reading = following
     yield f"Next: {item} of {name}." + (f" Read in the book: {reading}" if reading else "")
+    if page := material.page(reading):
+        yield page

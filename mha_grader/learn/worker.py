@@ -63,16 +63,32 @@ def at_once(answer: Callable[[], None]) -> bool:
     return True
 
 
-def main() -> None:
-    """Connect to the process that has started this one, and answer it."""
-    order = json.loads(sys.stdin.readline())
+def prepare(order: dict[str, Any]) -> Any:
+    """The shell for the cells."""
+    sys.argv[:] = [""]
+    only_allow(order)
+    return answering.start_shell(order["imports"])
+
+
+def only_allow(order: dict[str, Any]) -> None:
+    """From here on, find what can be imported in the sandbox, and modules in this folder."""
+    only_allowed: Any = OnlyAllowed(order["allowed"], os.getcwd())
+    sys.meta_path[:] = [importlib.machinery.BuiltinImporter, importlib.machinery.FrozenImporter, only_allowed]
+
+
+def connect(order: dict[str, Any]) -> socket.socket:
+    """Connect to the process that has started this one."""
     channel = socket.create_connection(("127.0.0.1", order["port"]))
     channel.settimeout(None)
     channel.sendall(order["token"].encode())
-    sys.argv[:] = [""]
-    only_allowed: Any = OnlyAllowed(order["allowed"], os.getcwd())
-    sys.meta_path[:] = [importlib.machinery.BuiltinImporter, importlib.machinery.FrozenImporter, only_allowed]
-    shell = answering.start_shell(order["imports"])
+    return channel
+
+
+def main() -> None:
+    """Answer the process that has started this one."""
+    order = json.loads(sys.stdin.readline())
+    channel = connect(order)
+    shell = prepare(order)
     limit(order)
     answering.be_the_students(channel, shell, at_once)
 

@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import functools
 import http.server
+import importlib
 import subprocess
 import sys
 import threading
@@ -99,3 +100,13 @@ def addresses(book):
     """Where the book is: as a folder, and below some path of a local server."""
     with served(book) as address:
         yield {"file": book.as_uri(), "http": address}
+
+
+def extension(name):
+    """One of the book's Sphinx extensions, which find each other where Sphinx finds them."""
+    path = [str(ROOT / "book"), str(ROOT / "book" / "_ext")]
+    sys.path[:0] = path
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path[:] = [entry for entry in sys.path if entry not in path]

@@ -26,6 +26,8 @@ kernelspec:
 
 Some prose.
 
+The library is {{download}}`mha_lib <../mha_lib/__init__.py>`.
+
 ```{{code-cell}} ipython3
 from mha_lib import VALUE
 
@@ -82,6 +84,9 @@ def built(tmp_path_factory):
     assert status == 0, said
     assert ran == ["a", "b"]
     assert "the value is 1" in shown(root, "b")
+    # Without self_study = true a book has no file of the library, and no notebook that needs it.
+    assert "The library is <code" in shown(root, "b")
+    assert not [path for path in files(root) if path.suffix in (".py", ".ipynb")]
     return root
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -137,7 +138,68 @@ def test_instructors_switch_it_off_with_one_line(tmp_path):
 
 
 @pytest.mark.parametrize("name", Material().names)
-def test_every_item_says_where_to_read(name):
-    released = Material().released(name)
+def test_every_item_says_where_to_read_and_begins_with_a_page_of_the_book(name, monkeypatch):
+    material = Material(ROOT)
+    monkeypatch.setattr(Material, "_book", "https://example.org")
+    released = material.released(name)
     assert released.points
-    assert all(released.reading(item) for item in released.points)
+    assert all(material.page(released.reading(item)) for item in released.points)
+
+
+def test_progress_gives_the_address_of_the_page_where_the_book_is_on_the_web(tmp_path, capsys, monkeypatch):
+    course = tmp_path / "course"
+    files = ("solutions/course.toml", "solutions/single_head.py", "exercises/single_head/single_head.ipynb")
+    for name in (*files, "book/one_head.md", "_toc.yml"):
+        (course / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, course / name)
+    monkeypatch.setattr("mha_grader.learn.material.PACKED", course)
+    said = []
+    for address in ("", "https://example.org/attention/book/"):
+        (course / "nbgrader_config.py").write_text(f'c.FeedbackExporter.book_url = "{address}"\n')
+        assert main(["progress"]) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0].endswith("Next: softmax of single_head. Read in the book: One head, section Softmax\n")
+    assert said[1] == f"{said[0]}https://example.org/attention/book/one_head.html\n"
+
+
+def graded(source, grade_id, **marks):
+    """A cell as nbgrader's toolbar makes it."""
+    marks = {"grade_id": grade_id, "grade": False, "solution": False, "locked": False, **marks}
+    metadata = {"nbgrader": {"schema_version": 3, **marks}}
+    return {
+        "cell_type": "code",
+        "metadata": metadata,
+        "source": source,
+        "outputs": [],
+        "execution_count": None,
+    }
+
+
+def test_an_assignment_with_plain_asserts_is_checked_like_others(tmp_path, capsys, monkeypatch):
+    solved, stub, mine = (
+        [
+            graded(f"def double(x):\n    {code}", "double", solution=True),
+            graded("assert double(4) == 8", "small", grade=True, points=1),
+            graded("assert double('ab') == 'abab', 'texts, too'", "test_texts", grade=True, points=2),
+        ]
+        for code in (
+            "### BEGIN SOLUTION\n    return 2 * x\n    ### END SOLUTION",
+            "...",
+            "return 1.0 * x + x",
+        )
+    )
+    monkeypatch.setattr("mha_grader.learn.material.PACKED", tmp_path)
+    for folder, cells in (("solutions/twice", solved), ("exercises/twice", stub), (".", mine)):
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        notebook = {"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": cells}
+        (tmp_path / folder / "twice.ipynb").write_text(json.dumps(notebook))
+    (tmp_path / "solutions" / "course.toml").write_text("self_study = true\n")
+    assert main(["check", str(tmp_path / "twice.ipynb")]) == 0
+    said = capsys.readouterr().out
+    assert "small: 1 of 1 points" in said
+    assert "texts: 0 of 2 points" in said
+    assert main(["progress"]) == 0
+    assert "twice: 1 of 3 points" in capsys.readouterr().out
+    for _ in range(2):
+        assert main(["check", "twice", "--solution", "texts"]) == 0
+    assert "return 2 * x" in capsys.readouterr().out

@@ -1,7 +1,7 @@
 """Checking one's own code and grading it come to the same verdict: the same parts, mistakes and words.
 
-Some of the example hand-ins are compared, and of each assignment one known mistake or right style, which is drawn
-anew whenever its tests change. `make same-verdict` compares them all, which takes long.
+A few are compared: example hand-ins, and known mistakes and right styles of two assignments, which are drawn anew
+whenever an assignment changes. `make same-verdict` compares them all, which takes long.
 """
 
 import random
@@ -24,10 +24,11 @@ from mha_grader.sandbox.fork_server import Layout
 from mha_grader.testing.candidates import DEFINE
 from mha_lib import pitfalls
 from mha_lib.styles import styles
+from tests.mha_grader.learn.forking import forks
 
 ROOT = Path(__file__).parents[3]
 SHORT = Budget(cell=4, added=3, call=4, item=15, submission=120)
-DRAWN = 1  # of an assignment's known mistakes and right styles
+DRAWN = 2  # of an assignment's known mistakes and right styles
 
 
 def verdict(record):
@@ -57,7 +58,7 @@ def verdicts_on_example(student, tmp_path, monkeypatch):
         ]
 
 
-@pytest.mark.parametrize("student", list(HANDINS["single_head"])[::5])
+@pytest.mark.parametrize("student", list(HANDINS["single_head"])[::10])
 def test_an_example_gets_the_same_verdict_both_ways(student, tmp_path, monkeypatch):
     graded, checked = verdicts_on_example(student, tmp_path, monkeypatch)
     assert graded == checked
@@ -92,11 +93,12 @@ def differences(assignment, chosen):
         assignment.files, packages=package, imports=(*assignment.imports(), "mha_lib.pitfalls")
     )
     wrong = []
-    for one in chosen:
-        with Session(layout) as sandboxed, OwnSession(layout) as own:
-            both = [judged(session, assignment, *one) for session in (sandboxed, own)]
-        if both[0] != both[1]:
-            wrong.append((one, both))
+    with forks(layout):
+        for one in chosen:
+            with Session(layout) as sandboxed, OwnSession(layout) as own:
+                both = [judged(session, assignment, *one) for session in (sandboxed, own)]
+            if both[0] != both[1]:
+                wrong.append((one, both))
     return wrong
 
 
@@ -108,13 +110,20 @@ def allow_the_bank(monkeypatch, folder):
     monkeypatch.setattr(process, "importable", lambda layout: [*importable(layout), "mha_lib"])
 
 
-@pytest.mark.parametrize("name", Material().names)
-def test_known_mistakes_and_right_styles_get_the_same_verdict_both_ways(name, monkeypatch, tmp_path):
+def drawn():
+    """Two assignments, and of each some known mistakes and right styles."""
+    material = Material()
+    stamps = [material.released(name).notebook["metadata"]["mha"] for name in material.names]
+    draw = random.Random(repr(stamps))
+    for name in draw.sample(material.names, 2):
+        assignment = load_assignment(ROOT, name)
+        yield assignment, draw.sample(known(assignment), DRAWN)
+
+
+def test_known_mistakes_and_right_styles_get_the_same_verdict_both_ways(monkeypatch, tmp_path):
     allow_the_bank(monkeypatch, tmp_path)
-    assignment = load_assignment(ROOT, name)
-    everything = known(assignment)
-    chosen = random.Random(assignment.version).sample(everything, min(DRAWN, len(everything)))
-    assert differences(assignment, chosen) == []
+    for assignment, chosen in drawn():
+        assert differences(assignment, chosen) == []
 
 
 def main():

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,7 +10,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from myst_nb.core.read import read_myst_markdown_notebook
 
+from book.notebooks import Book, notebook, write
 from mha_grader.course.kit import make_wheel
 
 ROOT = Path(__file__).parents[3]
@@ -28,11 +31,44 @@ for module, names in (
 """
 
 
+# Several commands in one process: what they import takes longer than they do.
+COMMANDS = """\
+import json, sys
+from mha_grader.__main__ import main
+for words in json.loads(sys.argv[1]):
+    print("exit", main(words), flush=True)
+"""
+
+
+RUN = """\
+import json, os, sys
+from IPython.core.interactiveshell import InteractiveShell
+os.environ["MPLBACKEND"] = "agg"
+os.chdir(os.path.dirname(sys.argv[1]))
+shell = InteractiveShell.instance()
+for cell in json.load(open(sys.argv[1], encoding="utf-8"))["cells"]:
+    if cell["cell_type"] == "code":
+        shell.run_cell(cell["source"]).raise_error()
+print(sys.modules["mha_lib"].__file__)
+"""
+
+
 @pytest.fixture(scope="module")
-def unpacked(tmp_path_factory):
+def course(tmp_path_factory):
+    """A copy of what a wheel is made from, so that nobody else builds in the same folder."""
+    course = tmp_path_factory.mktemp("repository")
+    for name in ("exercises", "solutions", "mha_lib", "mha_grader", "book"):
+        shutil.copytree(ROOT / name, course / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "_toc.yml", "setup.py", "README.md", "LICENSE", "nbgrader_config.py"):
+        shutil.copyfile(ROOT / name, course / name)
+    return course
+
+
+@pytest.fixture(scope="module")
+def unpacked(course, tmp_path_factory):
     """The wheel's files on a path of their own, and a home for whoever uses them."""
     folder = tmp_path_factory.mktemp("alone")
-    with zipfile.ZipFile(make_wheel(ROOT, folder)) as archive:
+    with zipfile.ZipFile(make_wheel(course, folder)) as archive:
         archive.extractall(folder / "packages")
     (folder / "packages" / "sitecustomize.py").write_text(ELSEWHERE)
     (folder / "home").mkdir()
@@ -40,11 +76,12 @@ def unpacked(tmp_path_factory):
     return folder
 
 
-def run(folder, *words):
+def python(folder, *words):
+    """Run Python with what is unpacked, and nothing else of the course."""
     environment = {**os.environ, "PYTHONPATH": str(folder / "packages")}
     environment |= {"HOME": str(folder / "home"), "USERPROFILE": str(folder / "home")}
     environment |= {"PYTHONIOENCODING": "ascii"}  # as on a console that cannot show a √
-    command = [sys.executable, "-P", "-m", "mha_grader", *words]
+    command = [sys.executable, "-P", *words]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
@@ -57,20 +94,32 @@ def test_a_notebook_is_checked_where_there_is_no_fork_and_nothing_of_the_reposit
                 "def softmax(x, axis=-1):\n    e = np.exp(x)\n    return e / e.sum(axis, keepdims=True)\n"
             )
     path.write_text(json.dumps(notebook), encoding="utf-8")
-    done = run(unpacked, "check", str(path))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "(no-max-subtraction)" in done.stdout
-    done = run(unpacked, "progress")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "softmax" in done.stdout
-    done = run(unpacked, "check", "single_head", "--solution", "attention")
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_grading_says_what_it_needs(unpacked):
-    done = run(unpacked, "grade", "single_head")
-    assert done.returncode == 1
+    commands = [
+        ["check", str(path)],
+        ["progress"],
+        ["check", "single_head", "--solution", "attention"],
+        ["grade", "single_head"],
+    ]
+    done = python(unpacked, "-c", COMMANDS, json.dumps(commands))
+    checked, progress, solution, graded = re.split(r"^exit (?=\d)", done.stdout, flags=re.MULTILINE)[:4]
+    assert "(no-max-subtraction)" in checked
+    assert progress.startswith("0\n")
+    assert "softmax" in progress
+    assert solution.startswith("0\n")
+    assert "ask once more" in solution
+    assert graded == "0\n"
+    assert done.stdout.endswith("exit 1\n")
     assert "the packages of the extra `grade` are needed" in done.stderr
+    assert done.stderr.count("\n") == 1  # nothing else was complained about
+
+
+def test_the_notebook_of_a_page_runs_with_nothing_else_of_the_course(unpacked, tmp_path):
+    """As on Colab: the package is there, the notebook in a folder of its own."""
+    page = read_myst_markdown_notebook((ROOT / "book" / "several_heads.md").read_text("utf-8"))
+    write(notebook(page, Book.read(ROOT)), tmp_path / "several_heads.ipynb")
+    done = python(unpacked, "-c", RUN, str(tmp_path / "several_heads.ipynb"))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == str(unpacked / "packages" / "mha_lib" / "__init__.py")
 
 
 def test_the_material_is_all_that_the_repository_has(unpacked):
@@ -81,19 +130,12 @@ def test_the_material_is_all_that_the_repository_has(unpacked):
         assert {path.relative_to(material) for path in material.glob(pattern)} == wanted
 
 
-def test_switched_off_a_wheel_is_without_hidden_tests_even_where_one_was_built_with_them(tmp_path):
-    course = tmp_path / "course"
-    course.mkdir()
-    for name in ("exercises", "solutions", "mha_lib", "mha_grader"):
-        shutil.copytree(ROOT / name, course / name, ignore=shutil.ignore_patterns("__pycache__", "*.npz"))
-    for name in ("pyproject.toml", "_toc.yml", "setup.py", "README.md", "LICENSE"):
-        shutil.copyfile(ROOT / name, course / name)
+def test_switched_off_a_wheel_is_without_hidden_tests_even_where_one_was_built_with_them(
+    course, unpacked, tmp_path
+):
+    assert (unpacked / "packages" / "mha_grader" / "learn" / "material").is_dir()
     settings = course / "solutions" / "course.toml"
     text = settings.read_text("utf-8")
-    found = []
-    for word in ("true", "false"):
-        settings.write_text(text.replace("self_study = true", f"self_study = {word}"), encoding="utf-8")
-        with zipfile.ZipFile(make_wheel(course, tmp_path / word)) as archive:
-            found.append([name for name in archive.namelist() if "learn/material/" in name])
-    assert found[0]
-    assert not found[1]
+    settings.write_text(text.replace("self_study = true", "self_study = false"), encoding="utf-8")
+    with zipfile.ZipFile(make_wheel(course, tmp_path)) as archive:
+        assert not [name for name in archive.namelist() if "learn/material/" in name]
