@@ -158,13 +158,14 @@ def test_a_source_that_is_not_right_leaves_what_was_released(copied):
 
 RELEASES = """\
 import os, sys
-from mha_grader.course.authoring import main  # once for all releases: it takes seconds
+from pathlib import Path
+from mha_grader.course.authoring import release  # once for all releases: it takes seconds
 for _ in sys.stdin:
-    if not (release := os.fork()):
-        main(["demo"])
+    if not (releasing := os.fork()):
+        release(Path(), "demo")
         os._exit(0)
-    print(release, flush=True)
-    os.waitpid(release, 0)
+    print(releasing, flush=True)
+    os.waitpid(releasing, 0)
     print("over", flush=True)
 """
 
@@ -178,25 +179,24 @@ def test_a_release_that_is_killed_at_any_moment_leaves_the_old_folder_or_the_new
         states.append(contents(copied))
     chance, environment = random.Random(5), {**os.environ, "PYTHONPATH": str(ROOT)}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    forking = subprocess.Popen([sys.executable, "-c", RELEASES], cwd=copied, env=environment, **pipes)
-    for number in range(4):
-        (copied / "solutions" / "demo.py").write_text(texts[number % 2])
-        left = set(copied.glob(".release-*"))
-        print(file=forking.stdin, flush=True)
-        running = int(forking.stdout.readline())
-        while psutil.pid_exists(running) and set(copied.glob(".release-*")) <= left:
-            time.sleep(0.01)
-        time.sleep(chance.uniform(0, 0.6))
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(running, signal.SIGKILL)
-        assert forking.stdout.readline() == "over\n"
-        files, points = contents(copied)
-        for room in ("solutions", "exercises"):
-            of_room = {path: data for path, data in files.items() if path.parents[1].name == room}
-            assert any(of_room.items() <= old.items() and of_room for old, _ in states)
-            assert len(of_room) == 2
-        assert points in [known for _, known in states]
-    forking.communicate()
+    with subprocess.Popen([sys.executable, "-c", RELEASES], cwd=copied, env=environment, **pipes) as forking:
+        for number in range(4):
+            (copied / "solutions" / "demo.py").write_text(texts[number % 2])
+            left = set(copied.glob(".release-*"))
+            print(file=forking.stdin, flush=True)
+            running = int(forking.stdout.readline())
+            while psutil.pid_exists(running) and set(copied.glob(".release-*")) <= left:
+                time.sleep(0.01)
+            time.sleep(chance.uniform(0, 0.6))
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(running, signal.SIGKILL)
+            assert forking.stdout.readline() == "over\n"
+            files, points = contents(copied)
+            for room in ("solutions", "exercises"):
+                of_room = {path: data for path, data in files.items() if path.parents[1].name == room}
+                assert any(of_room.items() <= old.items() and of_room for old, _ in states)
+                assert len(of_room) == 2
+            assert points in [known for _, known in states]
     release(copied, "demo")
     assert contents(copied) == states[1]
     assert not list(copied.glob(".release-*"))
