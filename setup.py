@@ -1,7 +1,7 @@
 """What pyproject.toml cannot say: a wheel carries what checking one's own code needs of the course.
 
-That is `solutions/*.py` with the hidden tests, the released notebooks and the book's order, in the folder
-`mha_grader/learn/material`. With `self_study = false` in solutions/course.toml it carries none of it.
+That is `solutions/` with the hidden tests and the rubrics, the released notebooks and the book's order, in the
+folder `mha_grader/learn/material`. With `self_study = false` in solutions/course.toml it carries none of it.
 """
 
 import shutil
@@ -12,7 +12,7 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
-FILES = ("_toc.yml", "solutions/*.py", "solutions/course.toml", "exercises/*/*")
+FILES = ("_toc.yml", "solutions/*.py", "solutions/*.toml", "exercises/*/*")
 
 
 class BuildWithMaterial(build_py):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mha_grader.commands import change, check, collect, export, extend, new, roster
+from mha_grader.commands import change, check, collect, export, extend, marks, new, roster
 from mha_grader.commands import progress as progress_command
 from mha_grader.course import assignment as assignments
 from mha_grader.course import store
@@ -148,6 +148,7 @@ def _parser() -> argparse.ArgumentParser:
     attempt.add_argument("--json", action="store_true", help="one JSON object a file instead of a table")
     attempt.set_defaults(run=_try)
     check.add(commands)
+    marks.add(commands, assignment)
     progress_command.add(commands)
     roster.add(commands)
     extend.add(commands)

@@ -8,6 +8,7 @@ cells, outputs, tags and all other metadata are ignored.
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 import os
 import re
@@ -50,7 +51,7 @@ class Rebuilt:
     notes: list[str] = field(default_factory=list)  # for the student
     item_notes: dict[str, list[str]] = field(default_factory=dict)
     hints: dict[str, list[str]] = field(default_factory=dict)  # of each item, about what was taken as it is
-    answers: dict[str, str] = field(default_factory=dict)  # texts that a person marks, by id
+    answers: dict[str, str] = field(default_factory=dict)  # what was written for a person to mark, by id
     changed: set[str] = field(default_factory=set)  # ids of demonstrations that the student changed
 
     @property
@@ -116,7 +117,8 @@ def _is_written(assignment: Assignment, path: Path) -> bool:
     except Unusable:
         return False
     stubs = {cell.item: cell.released.strip() for cell in assignment.cells if cell.kind == "solution"}
-    return any(source.strip() not in ("", stubs[item]) for item, source in rebuilt.sources.items())
+    written = any(source.strip() not in ("", stubs[item]) for item, source in rebuilt.sources.items())
+    return written or bool(rebuilt.answers)
 
 
 def is_linked(folder: Path) -> bool:
@@ -253,7 +255,11 @@ def rebuild(assignment: Assignment, data: bytes) -> Rebuilt:
             f"this is the notebook of {other}, and not of {assignment.name}: hand in {assignment.name}.ipynb",
         )
     places = {cell.id: cell for cell in assignment.cells}
-    texts = {cell.released.strip(): cell for cell in assignment.cells if cell.kind != "solution"}
+    texts = {
+        cell.released.strip(): cell
+        for cell in assignment.cells
+        if cell.kind != "solution" and not cell.by_person  # stubs are all the same
+    }
     candidates: dict[str, list[str]] = {item: [] for item in assignment.written}
     loose: list[
         tuple[str | None, str]
@@ -269,7 +275,6 @@ def rebuild(assignment: Assignment, data: bytes) -> Rebuilt:
     in_tests: list[str] = []  # test cells that were changed
     demonstrations: set[str] = set()  # that were changed
     cut: dict[str, None] = {}  # items whose cell is too long
-    answers: dict[str, str] = {}
     anchor: str | None = None
     for number, cell in enumerate(cells):
         place = None if number in split else _place(cell, places, texts)
@@ -277,8 +282,6 @@ def rebuild(assignment: Assignment, data: bytes) -> Rebuilt:
             place = changed.pop(frozenset(defined_names(cell["source"])), None)
         if place is not None:
             anchor = place.id
-        if place is not None and place.by_person and place.kind == "markdown":
-            answers[place.id] = cell["source"][:MAX_SOURCE]
         if cell["cell_type"] != "code" and not (place is not None and place.kind == "solution"):
             continue
         source = cell["source"][:MAX_SOURCE]
@@ -293,7 +296,8 @@ def rebuild(assignment: Assignment, data: bytes) -> Rebuilt:
             loose.append((anchor, source))
             demonstrations |= {place.id} if place is not None else set()
     rebuilt = _assemble(assignment, candidates, loose, in_tests)
-    rebuilt.changed, rebuilt.answers = demonstrations, answers
+    rebuilt.changed = demonstrations
+    _take_answers(assignment, rebuilt, [(_place(cell, places, texts), cell) for cell in cells])
     if not _decode(data)[1]:
         rebuilt.notes.append(
             "the file is not UTF-8, as notebooks are: letters other than a to z may be wrong in it"
@@ -317,9 +321,47 @@ def _place(cell: dict[str, Any], places: dict[str, Cell], texts: dict[str, Cell]
         return places[grade_id]
     if cell["source"].strip() in texts:
         return texts[cell["source"].strip()]
-    if isinstance(cell["id"], str) and cell["id"] in places and cell["cell_type"] == "code":
-        return places[cell["id"]]
+    if isinstance(cell["id"], str) and cell["id"] in places:
+        place = places[cell["id"]]
+        return place if cell["cell_type"] == "code" or place.by_person else None
     return None
+
+
+def _take_answers(
+    assignment: Assignment, rebuilt: Rebuilt, cells: list[tuple[Cell | None, dict[str, Any]]]
+) -> None:
+    """Take what a person marks, if it was written in.
+
+    A text consists of all pieces of its cell and of text cells that the student added right below it, or right
+    below the question above it. What a code cell holds has been taken with the solutions.
+    """
+    texts = [cell for cell in assignment.marked if cell.kind in ("markdown", "task")]
+    owner = {cell.id: cell for cell in texts}
+    for question, answer in itertools.pairwise(assignment.cells):
+        if answer.id in owner:
+            owner.setdefault(question.id, answer)
+    pieces: dict[str, list[str]] = {cell.id: [] for cell in texts}
+    own: set[str] = set()
+    anchor: Cell | None = None
+    for place, cell in cells:
+        if place is not None:
+            anchor = owner.get(place.id)
+            own |= {place.id}
+        is_piece = (place is None and cell["cell_type"] == "markdown") or (
+            place is not None and place.id in pieces
+        )
+        if anchor is not None and is_piece and cell["source"].strip() not in ("", anchor.released.strip()):
+            pieces[anchor.id].append(cell["source"][:MAX_SOURCE])
+    for each in assignment.marked:
+        found = list(dict.fromkeys(pieces.get(each.id, ())))
+        if each.kind == "solution" and rebuilt.sources[each.id].strip() not in ("", each.released.strip()):
+            found = [rebuilt.sources[each.id]]
+        if found:
+            rebuilt.answers[each.id] = "\n\n".join(found)
+        elif each.kind == "markdown" and each.id not in own:
+            rebuilt.notes.append(
+                f"the cell for {each.id} is missing from your notebook: copy it from a fresh one"
+            )
 
 
 def _split_cells(cells: list[dict[str, Any]], places: dict[str, Cell], texts: dict[str, Cell]) -> set[int]:

@@ -40,8 +40,9 @@ class Released:
 
     @cached_property
     def points(self) -> dict[str, float]:
-        """What each item is worth, in the notebook's order."""
+        """What each item that is tested is worth, in the notebook's order."""
         marks = [cell["metadata"].get("nbgrader", {}) for cell in self.notebook["cells"]]
+        marks = [mark for mark in marks if not (mark.get("grade") and mark.get("solution"))]  # by a person
         worth = {mark["grade_id"]: float(mark["points"]) for mark in marks if mark.get("grade")}
         return {mark["grade_id"]: worth[f"test_{mark['grade_id']}"] for mark in marks if mark.get("solution")}
 

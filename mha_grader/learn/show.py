@@ -7,7 +7,7 @@ import shutil
 import textwrap
 from collections.abc import Iterator
 
-from mha_grader.course.assignment import Assignment
+from mha_grader.course.assignment import Assignment, Cell
 from mha_grader.course.records import ItemRecord
 from mha_grader.course.sources import BEGIN_SOLUTION, END_SOLUTION
 from mha_grader.grading.explain import repeats
@@ -56,6 +56,16 @@ def solution_lines(assignment: Assignment, item: str, reading: str) -> Iterator[
         yield f"  {part.name}: {part.proves}"
     if reading:
         yield f"The book explains it: {reading}"
+
+
+def answer_lines(assignment: Assignment, answer: Cell) -> Iterator[str]:
+    """A model answer, with what earns points."""
+    yield f"A model answer to {answer.id}:"
+    yield ""
+    yield from answer.source.splitlines()
+    yield ""
+    yield "What earns points:"
+    yield from assignment.rubrics[answer.id].in_markdown().splitlines()
 
 
 def _solution(source: str) -> str:
