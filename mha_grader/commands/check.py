@@ -132,8 +132,7 @@ def show_solution(material: Material, progress: Progress, name: str, item: str) 
         CourseError: if there is no such assignment or item.
     """
     released = material.released(name)
-    marked = {cell.id: cell for cell in material.assignment(name).marked}
-    if item not in (known := (*released.points, *marked)):
+    if item not in (known := (*released.points, *released.marked)):
         raise CourseError(f"assignment {name!r} has no item {item!r}; it has {', '.join(known)}")
     solved = item in released.points and (progress.points(name, item) or 0.0) >= released.points[item]
     if not solved and not progress.asked(name, item):
@@ -148,8 +147,8 @@ def show_solution(material: Material, progress: Progress, name: str, item: str) 
             f"may help: {released.reading(item) or 'the hints in the notebook'}."
         )
         return
-    if item in marked:
-        print("\n".join(show.answer_lines(material.assignment(name), marked[item])))
+    if item in released.marked:
+        print("\n".join(show.answer_lines(material.assignment(name), item)))
         return
     print("\n".join(show.solution_lines(material.assignment(name), item, released.reading(item))))
 

@@ -42,9 +42,15 @@ class Released:
     def points(self) -> dict[str, float]:
         """What each item that is tested is worth, in the notebook's order."""
         marks = [cell["metadata"].get("nbgrader", {}) for cell in self.notebook["cells"]]
-        marks = [mark for mark in marks if not (mark.get("grade") and mark.get("solution"))]  # by a person
+        marks = [mark for mark in marks if mark.get("grade_id") not in self.marked]
         worth = {mark["grade_id"]: float(mark["points"]) for mark in marks if mark.get("grade")}
         return {mark["grade_id"]: worth[f"test_{mark['grade_id']}"] for mark in marks if mark.get("solution")}
+
+    @property
+    def marked(self) -> tuple[str, ...]:
+        """What a person marks."""
+        marks = [cell["metadata"].get("nbgrader", {}) for cell in self.notebook["cells"]]
+        return tuple(mark["grade_id"] for mark in marks if mark.get("grade") and mark.get("solution"))
 
     def reading(self, item: str) -> str:
         """Where the book explains an item, as its statement says; "" if it does not."""

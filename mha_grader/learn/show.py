@@ -7,7 +7,7 @@ import shutil
 import textwrap
 from collections.abc import Iterator
 
-from mha_grader.course.assignment import Assignment, Cell
+from mha_grader.course.assignment import Assignment
 from mha_grader.course.records import ItemRecord
 from mha_grader.course.sources import BEGIN_SOLUTION, END_SOLUTION
 from mha_grader.grading.explain import repeats
@@ -58,14 +58,15 @@ def solution_lines(assignment: Assignment, item: str, reading: str) -> Iterator[
         yield f"The book explains it: {reading}"
 
 
-def answer_lines(assignment: Assignment, answer: Cell) -> Iterator[str]:
+def answer_lines(assignment: Assignment, item: str) -> Iterator[str]:
     """A model answer, with what earns points."""
-    yield f"A model answer to {answer.id}:"
+    (answer,) = (cell for cell in assignment.marked if cell.id == item)
+    yield f"A model answer to {item}:"
     yield ""
     yield from answer.source.splitlines()
     yield ""
     yield "What earns points:"
-    yield from assignment.rubrics[answer.id].in_markdown().splitlines()
+    yield from assignment.rubrics[item].in_markdown().splitlines()
 
 
 def _solution(source: str) -> str:
