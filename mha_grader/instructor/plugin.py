@@ -128,9 +128,15 @@ def _marking(assignment: Assignment, answer: Cell) -> list[Any]:
     """A cell for the person who marks an answer: what earns points, comments to choose from, and a model answer."""
     model = answer.source if answer.source.strip() != answer.released.strip() else ""
     rubric = assignment.rubrics.get(answer.id)
-    if not model and rubric is None:
+    if not model and rubric is None:  # there is nothing to say
         return []
-    text = feedback.render("marking.txt.j2", answer=answer, rubric=rubric, model=model)
+    criteria = rubric.in_markdown() if rubric else ""
+    if any(criteria in cell.released for cell in assignment.cells):  # they stand in the question
+        criteria = ""
+    comments = rubric.comments if rubric else ()
+    text = feedback.render(
+        "marking.txt.j2", item=answer.id, criteria=criteria, comments=comments, model=model
+    )
     return [nbformat.v4.new_markdown_cell(text, id=f"marking-{answer.id}"[:64])]
 
 

@@ -117,6 +117,7 @@ def test_a_person_marks_an_answer_in_the_browser(page, address, course):
     with Gradebook(f"sqlite:///{course}/gradebook.db") as book:
         number = book.find_submission_notebook(NAME, NAME, "ann").id
     page.goto(f"{address}/formgrader/submissions/{number}/")
+    page.wait_for_load_state("networkidle")  # the page asks for marks and comments when it is there
     answer = page.locator(".nbgrader_cell:has(#why)")
     assert ATTACK.partition(">")[2].partition("<")[0] in answer.inner_text()
     assert answer.locator("strong").inner_text() == "half"
