@@ -8,7 +8,6 @@ cells, outputs, tags and all other metadata are ignored.
 from __future__ import annotations
 
 import ast
-import itertools
 import json
 import os
 import re
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mha_grader.course.assignment import Assignment, Cell
-from mha_grader.grading import others
+from mha_grader.grading import marked, others
 
 MAX_BYTES = 100 * 2**20
 MAX_BRACKETS = 1_000_000  # lists and dicts in the file: each can take a hundred times its bytes in memory
@@ -297,7 +296,11 @@ def rebuild(assignment: Assignment, data: bytes) -> Rebuilt:
             demonstrations |= {place.id} if place is not None else set()
     rebuilt = _assemble(assignment, candidates, loose, in_tests)
     rebuilt.changed = demonstrations
-    _take_answers(assignment, rebuilt, [(_place(cell, places, texts), cell) for cell in cells])
+    placed = [(_place(cell, places, texts), cell["cell_type"], cell["source"][:MAX_SOURCE]) for cell in cells]
+    rebuilt.answers, missing = marked.written(assignment, placed, rebuilt.sources)
+    rebuilt.notes += [
+        f"the cell for {name} is missing from your notebook: copy it from a fresh one" for name in missing
+    ]
     if not _decode(data)[1]:
         rebuilt.notes.append(
             "the file is not UTF-8, as notebooks are: letters other than a to z may be wrong in it"
@@ -325,43 +328,6 @@ def _place(cell: dict[str, Any], places: dict[str, Cell], texts: dict[str, Cell]
         place = places[cell["id"]]
         return place if cell["cell_type"] == "code" or place.by_person else None
     return None
-
-
-def _take_answers(
-    assignment: Assignment, rebuilt: Rebuilt, cells: list[tuple[Cell | None, dict[str, Any]]]
-) -> None:
-    """Take what a person marks, if it was written in.
-
-    A text consists of all pieces of its cell and of text cells that the student added right below it, or right
-    below the question above it. What a code cell holds has been taken with the solutions.
-    """
-    texts = [cell for cell in assignment.marked if cell.kind in ("markdown", "task")]
-    owner = {cell.id: cell for cell in texts}
-    for question, answer in itertools.pairwise(assignment.cells):
-        if answer.id in owner:
-            owner.setdefault(question.id, answer)
-    pieces: dict[str, list[str]] = {cell.id: [] for cell in texts}
-    own: set[str] = set()
-    anchor: Cell | None = None
-    for place, cell in cells:
-        if place is not None:
-            anchor = owner.get(place.id)
-            own |= {place.id}
-        is_piece = (place is None and cell["cell_type"] == "markdown") or (
-            place is not None and place.id in pieces
-        )
-        if anchor is not None and is_piece and cell["source"].strip() not in ("", anchor.released.strip()):
-            pieces[anchor.id].append(cell["source"][:MAX_SOURCE])
-    for each in assignment.marked:
-        found = list(dict.fromkeys(pieces.get(each.id, ())))
-        if each.kind == "solution" and rebuilt.sources[each.id].strip() not in ("", each.released.strip()):
-            found = [rebuilt.sources[each.id]]
-        if found:
-            rebuilt.answers[each.id] = "\n\n".join(found)
-        elif each.kind == "markdown" and each.id not in own:
-            rebuilt.notes.append(
-                f"the cell for {each.id} is missing from your notebook: copy it from a fresh one"
-            )
 
 
 def _split_cells(cells: list[dict[str, Any]], places: dict[str, Cell], texts: dict[str, Cell]) -> set[int]:
