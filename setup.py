@@ -1,7 +1,7 @@
 """What pyproject.toml cannot say: a wheel carries what checking one's own code needs of the course.
 
-That is the sources of the assignments with their hidden tests, the released notebooks, and the book's order, titles
-and address, in `mha_grader/learn/material`. With `self_study = false` in solutions/course.toml it has none of it.
+That is `solutions/` with the hidden tests and the rubrics, the released notebooks, and the book's order, titles and
+address, in `mha_grader/learn/material`. With `self_study = false` in solutions/course.toml it has none of it.
 """
 
 import re
@@ -13,7 +13,7 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
-FILES = ("_toc.yml", "solutions/*.py", "solutions/course.toml", "exercises/*/*")
+FILES = ("_toc.yml", "solutions/*.py", "solutions/*.toml", "exercises/*/*")
 LINES = {
     "book/*.md": r"# .+\n",
     "nbgrader_config.py": r"c\.FeedbackExporter\.book_url = .*\n",

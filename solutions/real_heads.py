@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext: {text_representation: {extension: .py, format_name: percent}}
-#   mha: {assignment: real_heads, version: "1.0", files: [minilm/minilm.py, minilm/minilm_sample.npz]}
+#   mha: {assignment: real_heads, version: "1.1", files: [minilm/minilm.py, minilm/minilm_sample.npz]}
 # ---
 
 # %% role="author"
@@ -40,6 +40,7 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # | 3 | `keep_heads` | the output of some of the heads | {points keep_heads} | 30 |
 # | 4 | `head_importance` | what is lost without a head | {points head_importance} | 20 |
 # | 5 | `answers` | what you find | {points answers} | 40 |
+# | 6 | `evidence` | what a picture of a head shows, in words | {points evidence} | 20 |
 #
 # Together {points} points.
 #
@@ -1002,6 +1003,43 @@ parts = part_for_each(
 
 
 ### END HIDDEN TESTS
+
+# %% [markdown] id="evidence_text"
+# ## 6. `evidence`: what a picture shows
+#
+# **Points** {points evidence} · **Difficulty** 4 of 5 · **Importance** 5 of 5 · **Minutes** 20 ·
+# **Book** *Real heads*, all sections
+#
+# Someone shows the attention map of text 5, in which head 3-1 puts most of the weight of "are" on "keys", and says:
+# "The model uses head 3-1 to find the subject of a verb." Is that shown? In at most 200 words, name the checks that
+# you would make before you repeat the sentence, and say for each what you would see if the sentence were wrong. Put
+# your text in place of the line below.
+#
+# **A person marks this one.** What earns points:
+#
+# {criteria evidence}
+#
+# <details><summary>Hint</summary>
+#
+# The sentence claims three things: that the weight is not there for another reason, that it is there in other
+# sentences, and that the model needs it. The items above have something for each.
+# </details>
+
+# %% [markdown] role="answer" item="evidence"
+# One map shows one sentence. I would make three checks.
+#
+# *A baseline.* "keys" might have the weight because of where it stands, or because the head likes such words. I
+# would compare it with the mean weight of the head at that offset over all texts (`offset_score`), and with the
+# weight that other words before a verb get. If the sentence is wrong, these are about as large as the 0.79.
+#
+# *Other sentences.* I would take pairs that differ only in the subject, such as "the key to the cabinets is", and
+# count over many of them how often the subject gets the largest weight. If the sentence is wrong, that is no more
+# often than for the nearer noun. Text 1 warns me: the street was too wide, and the head still puts more weight on
+# "animal" (0.28) than on "street" (0.12).
+#
+# *An intervention.* Weight is not use. I would leave the head out (`keep_heads`) and measure what changes at "are",
+# and whether it changes more than without another head, and more than in sentences without such a noun between. If
+# the sentence is wrong, the output hardly moves, or it moves everywhere alike.
 
 # %% [markdown] id="hand_in"
 # ## Before you hand in

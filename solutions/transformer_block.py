@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext: {text_representation: {extension: .py, format_name: percent}}
-#   mha: {assignment: transformer_block, version: "1.0"}
+#   mha: {assignment: transformer_block, version: "1.1"}
 # ---
 
 # %% role="author"
@@ -40,6 +40,7 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # | 1 | `FeedForward` | the half without attention | {points FeedForward} | 15 |
 # | 2 | `TransformerBlock` | both halves, before or after the norm | {points TransformerBlock} | 40 |
 # | 3 | `answers` | the two forms, depth, and heads | {points answers} | 25 |
+# | 4 | `depth` | why heads do not replace depth, in words | {points depth} | 15 |
 #
 # Together {points} points.
 #
@@ -689,6 +690,38 @@ parts = part_for_each(
 
 
 ### END HIDDEN TESTS
+
+# %% [markdown] id="depth_text"
+# ## 4. `depth`: why heads do not replace depth
+#
+# **Points** {points depth} · **Difficulty** 3 of 5 · **Importance** 5 of 5 · **Minutes** 15 ·
+# **Book** *The Transformer block*, section *Depth and heads*
+#
+# A friend wants a model that runs faster: "Six blocks wait for each other. I take one block with six times as
+# many heads, each as wide as before, and they all run at the same time. It can compute as much." Explain in at
+# most 150 words, to somebody who knows what a head is, why this does not hold. Put your text in place of the line
+# below.
+#
+# **A person marks this one.** What earns points:
+#
+# {criteria depth}
+#
+# <details><summary>Hint</summary>
+#
+# What are the queries, keys and values of the second block made from? And of the second head?
+# </details>
+
+# %% [markdown] role="answer" item="depth"
+# All heads of one block read the same tokens, as they came in. However many there are, a query is made from what
+# one token is, a key and a value from what another one is.
+#
+# In a stack, the second block reads what the first has written. There a key can be made from what its token has
+# *found* in the first block. So a query can look for "the token whose predecessor is like me": the first block
+# tells each token its predecessor, the second one finds it. In one block a key knows its own token only, and not
+# what stood before it, whatever the number of heads.
+#
+# The narrow mask above shows it too. If every token sees itself and the two before it, six blocks reach twelve
+# back, and one block with six heads reaches two.
 
 # %% [markdown] id="hand_in"
 # ## Before you hand in

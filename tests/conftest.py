@@ -31,7 +31,8 @@ def pytest_configure(config):
 def out_of_date():
     """Whether a notebook is missing, or older than a file that it is made from or with."""
     rooms = ("solutions", "mha_lib", "mha_grader/course", "mha_grader/testing")
-    made_from = [path.stat().st_mtime for room in rooms for path in (ROOT / room).rglob("*.py")]
+    made_from = [path.stat().st_mtime for path in (ROOT / "solutions").glob("*.toml")]
+    made_from += [path.stat().st_mtime for room in rooms for path in (ROOT / room).rglob("*.py")]
     names = [path.stem for path in (ROOT / "solutions").glob("*.py") if path.stem != "checks"]
     notebooks = [ROOT / "solutions" / name / f"{name}.ipynb" for name in names]
     return any(not path.exists() or path.stat().st_mtime < max(made_from) for path in notebooks)

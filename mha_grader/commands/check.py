@@ -89,8 +89,11 @@ def check_notebook(material: Material, progress: Progress, path: Path) -> None:
     for note in record.notes:
         print(f"note: {note}")
     _tell(progress, name, record.items)
+    for answer in record.answers:
+        print(f"\n{answer.item}: a person marks this one")
+        print(f"  A model answer, to compare with: mha-grade check {name} --solution {answer.item}")
     print(
-        f"\nTogether {record.score:g} of {record.max_score:g} points. What to read next: mha-grade progress"
+        f"\nTogether {record.score:g} of {record.max_by_tests:g} points. What to read next: mha-grade progress"
     )
 
 
@@ -129,15 +132,23 @@ def show_solution(material: Material, progress: Progress, name: str, item: str) 
         CourseError: if there is no such assignment or item.
     """
     released = material.released(name)
-    if item not in released.points:
-        raise CourseError(f"assignment {name!r} has no item {item!r}; it has {', '.join(released.points)}")
-    solved = (progress.points(name, item) or 0.0) >= released.points[item]
+    if item not in (known := (*released.points, *released.marked)):
+        raise CourseError(f"assignment {name!r} has no item {item!r}; it has {', '.join(known)}")
+    solved = item in released.points and (progress.points(name, item) or 0.0) >= released.points[item]
     if not solved and not progress.asked(name, item):
         progress.ask(name, item)
+        first = (
+            f"You do not have all points of {item} yet."
+            if item in released.points
+            else "Write your own first."
+        )
         print(
-            f"You do not have all points of {item} yet. To see the solution all the same, ask once more. What else "
+            f"{first} To see the solution all the same, ask once more. What else "
             f"may help: {released.reading(item) or 'the hints in the notebook'}."
         )
+        return
+    if item in released.marked:
+        print("\n".join(show.answer_lines(material.assignment(name), item)))
         return
     print("\n".join(show.solution_lines(material.assignment(name), item, released.reading(item))))
 

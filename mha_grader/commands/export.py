@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import Any
 
 from mha_grader.commands.arguments import add_assignment
 from mha_grader.course.folders import Course
 from mha_grader.instructor import export, gradebook, results
+from mha_grader.sandbox.text import clean
 
 DESCRIPTION = """\
 Write the grades of an assignment, with what people changed and with penalties:
@@ -22,6 +24,9 @@ Write the grades of an assignment, with what people changed and with penalties:
                                       fill one that is there, copy its heading from Blackboard's own download
 
 Gradescope takes no grades back, and Sakai only in the zip file of its own download: copy from ASSIGNMENT.csv.
+While a person has yet to mark an answer, the final score and the grade for a platform are empty, and not_marked
+names the answer.
+
 With a roster.csv, all its students are in every file. Which files for platforms are written depends on where the
 hand-ins were collected from; if that was nowhere, it is all of them."""
 
@@ -57,4 +62,10 @@ def run(arguments: argparse.Namespace) -> int:
     )
     for path in written:
         print(path)
+    if waiting := export.not_final(everyone):
+        print(
+            f"mha-grade: {len(waiting)} of {len(records)} are not fully marked, and have no final score yet: "
+            f"{', '.join(map(clean, waiting))} (see mha-grade marks {name})",
+            file=sys.stderr,
+        )
     return 0

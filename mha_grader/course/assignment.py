@@ -16,15 +16,16 @@ import os
 import sys
 import types
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from mha_grader.course import course_file, mistakes, plain_nbgrader
+from mha_grader.course import course_file, mistakes, plain_nbgrader, rubric
 from mha_grader.course.cells import HIDDEN_BEGIN, HIDDEN_END, Cell, Kind, id_of, python_of, text_of
 from mha_grader.course.errors import CourseError
 from mha_grader.course.mistakes import Mistake
+from mha_grader.course.rubric import Rubric
 
 __all__ = [
     "HIDDEN_BEGIN",
@@ -62,6 +63,7 @@ class Assignment:
     packages: tuple[str, ...] | None = None  # that students of the course may import; None: the grader's list
     besides: tuple[str, ...] = ()  # packages that they may import in this assignment
     mistakes: tuple[Mistake, ...] = ()  # known ones, beside those of `mha_lib.pitfalls`
+    rubrics: Mapping[str, Rubric] = field(default_factory=dict)  # of what a person marks, by the cell's id
     plain: bool = False  # an nbgrader notebook whose tests are plain asserts: see `grading.plain`
 
     @property
@@ -73,6 +75,11 @@ class Assignment:
     def written(self) -> tuple[str, ...]:
         """Names of the cells that students write in. In an assignment with parts, these are the items."""
         return tuple(cell.item for cell in self.cells if cell.kind == "solution" and cell.item)
+
+    @property
+    def marked(self) -> tuple[Cell, ...]:
+        """The cells that a person marks: answers, and what an nbgrader notebook asks for beside them."""
+        return tuple(cell for cell in self.cells if cell.by_person)
 
     def cell(self, kind: Kind, item: str) -> Cell:
         """The test cell of an item, or the solution cell that it is about.
@@ -205,6 +212,7 @@ def load_assignment(course: Path, name: str, instructor: dict[str, Any] | None =
         packages=said.packages,
         besides=said.packages_of(name),
         mistakes=mistakes.read(course / "solutions" / f"{name}{mistakes.ENDING}"),
+        rubrics=_rubrics(course, name, cells),
         plain=plain,
     )
 
@@ -220,6 +228,23 @@ def load_version(course: Path, name: str, version: str) -> Assignment:
     if assignment.version != version:
         raise CourseError(f"{name} has changed from {version} to {assignment.version}: run the command again")
     return assignment
+
+
+def _rubrics(course: Path, name: str, cells: Iterable[Cell]) -> dict[str, Rubric]:
+    """The rubrics of an assignment, which fit its cells.
+
+    Raises:
+        CourseError: if they do not.
+    """
+    found = rubric.read(course / "solutions", name)
+    points = {cell.id: cell.points for cell in cells if cell.by_person}
+    for item, each in found.items():
+        if points.get(item) != each.points:
+            raise CourseError(
+                f"{name}{rubric.ENDING} gives {item} {each.points:g} points, and the notebook "
+                f"{points.get(item, 0.0):g}: run `make exercises`, or mend the rubric"
+            )
+    return found
 
 
 def _stamped(name: str, instructor: dict[str, Any], released: dict[str, Any]) -> tuple[str, tuple[Cell, ...]]:
@@ -277,4 +302,5 @@ def _cell(cell: dict[str, Any], released: str) -> Cell:
         points=float(nbgrader.get("points", 0.0)),
         asks_for=tuple(own.get("asks_for", ())),
         may_use=tuple(own.get("may_use", ())),
+        by_person=bool(nbgrader.get("solution") and nbgrader.get("grade")),
     )

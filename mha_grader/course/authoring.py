@@ -9,6 +9,7 @@ head what it is for:
     # %% role="show" id="plot_weights"        plots and demonstrations, never run in grading
     # %% role="solution" item="softmax"       what the student writes
     # %% role="test" item="softmax"           visible checks, then the hidden tests between markers
+    # %% [markdown] role="answer" item="why"  a text that a person marks: here stands a model answer
     # %% role="check"                         what visible checks share; it goes to checks.py with them
     # %% role="author"                        imports that only the source needs; reaches no notebook
 
@@ -29,6 +30,9 @@ first part, and their points are multiplied by `share`.
 
 `solutions/course.toml` lists names of libraries' versions of what students build. Code that uses one is shown to
 the instructor, unless the item's solution cell has `asks_for="NAME"` (then its lack is shown) or `may_use="NAME"`.
+
+What a person marks is worth the points of its rubric, in a file beside the source: see `mha_grader.course.rubric`.
+A text cell above the answer asks the question; {criteria why} in it becomes the list of what earns points.
 
 Known mistakes of an assignment outside of this course stand beside its source: see `mha_grader.course.mistakes`. An
 nbgrader notebook `solutions/<assignment>/<assignment>.ipynb` without a text is its own source: see
@@ -60,6 +64,7 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import ClearSolutions, NbGraderPreprocessor, SaveCells
 from traitlets.config import PyFileConfigLoader
 
+from mha_grader.course import rubric
 from mha_grader.course.assignment import assignment_names, is_plain
 from mha_grader.course.errors import CourseError
 from mha_grader.course.exchange import put_in_place
@@ -147,7 +152,10 @@ def staged(course_root: Path, assignment: str) -> Iterator[tuple[Path, Any]]:
 
 def _copy_sources(course_root: Path, folder: Path) -> None:
     (folder / "solutions").mkdir()
-    for path in [course_root / "nbgrader_config.py", *(course_root / "solutions").glob("*.py")]:
+    beside = [
+        path for ending in ("*.py", f"*{rubric.ENDING}") for path in (course_root / "solutions").glob(ending)
+    ]
+    for path in [course_root / "nbgrader_config.py", *beside]:
         shutil.copyfile(path, folder / path.relative_to(course_root))
     for name in assignment_names(course_root):
         if is_plain(course_root, name):

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from mha_grader.course.errors import CourseError
 
-Kind = Literal["markdown", "given", "show", "solution", "test"]
+Kind = Literal["markdown", "given", "show", "solution", "test", "task"]
 HIDDEN_BEGIN, HIDDEN_END = "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS"
 
 
@@ -24,7 +24,7 @@ class Cell:
     item: str | None = None
     points: float = 0.0
     about: str | None = None  # of a test cell: the solution cell that it tests, if that has another name
-    by_person: bool = False  # a person marks it
+    by_person: bool = False  # a person marks it: a text, or in an nbgrader notebook also code or a task
     in_process: bool = False  # of a plain test: its author says that it must run in the student's process
     # Of a solution cell: names out of `Assignment.library` that it should use, and others that it may use.
     asks_for: tuple[str, ...] = ()

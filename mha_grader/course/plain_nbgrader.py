@@ -65,7 +65,9 @@ def _cell(cell: dict[str, Any], number: int, sources: dict[str, str], before: li
     points, by_person = float(nbgrader.get("points") or 0.0), False
     kind: Kind = "given" if cell["cell_type"] == "code" else "markdown"
     item = about = None
-    if nbgrader.get("task") or (nbgrader.get("solution") and nbgrader.get("grade")):
+    if nbgrader.get("task"):
+        kind, by_person = "task", True
+    elif nbgrader.get("solution") and nbgrader.get("grade"):
         by_person = True
     if nbgrader.get("solution") and cell["cell_type"] == "code":
         kind, item = "solution", name

@@ -69,6 +69,16 @@ class ItemRecord:
 
 
 @dataclass(frozen=True)
+class AnswerRecord:
+    """What a person marks. The marks are nobody's verdict here: they stand in nbgrader's gradebook."""
+
+    item: str
+    max_score: float
+    text: str  # the student's; "" for a task, whose answer stands in other cells
+    written: bool  # False if it is as it was released: then it has 0 points without a person
+
+
+@dataclass(frozen=True)
 class SubmissionRecord:
     """The verdict on one hand-in.
 
@@ -86,6 +96,7 @@ class SubmissionRecord:
     items: tuple[ItemRecord, ...]
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()  # for the instructor: what a person should look at beside the items
+    answers: tuple[AnswerRecord, ...] = ()  # that a person marks
     changes: tuple[str, ...] = field(default=(), compare=False)  # for the instructor: what regrading changed
     log: tuple[str, ...] = field(default=(), compare=False)  # for the instructor: what happened when
 
@@ -96,13 +107,18 @@ class SubmissionRecord:
 
     @property
     def score(self) -> float:
-        """The sum of the items' scores."""
+        """The sum of the items' scores: what the tests gave."""
         return sum(item.score for item in self.items)
 
     @property
-    def max_score(self) -> float:
-        """The points that a right hand-in earns."""
+    def max_by_tests(self) -> float:
+        """The points that the tests give to a right hand-in."""
         return sum(item.max_score for item in self.items)
+
+    @property
+    def max_score(self) -> float:
+        """The points that a right hand-in earns, by the tests and from a person."""
+        return self.max_by_tests + sum(answer.max_score for answer in self.answers)
 
 
 def to_json(record: SubmissionRecord) -> dict[str, Any]:
@@ -141,6 +157,7 @@ def from_json(data: dict[str, Any]) -> SubmissionRecord:
         items=items,
         notes=tuple(data["notes"]),
         flags=tuple(data.get("flags", ())),
+        answers=tuple(AnswerRecord(**answer) for answer in data.get("answers", ())),
         changes=tuple(data.get("changes", ())),
         log=tuple(data["log"]),
     )

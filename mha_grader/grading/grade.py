@@ -16,7 +16,7 @@ from pathlib import Path
 from mha_grader.course import store
 from mha_grader.course.assignment import Assignment
 from mha_grader.course.folders import Course
-from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord
+from mha_grader.course.records import AnswerRecord, ItemRecord, PartRecord, SubmissionRecord
 from mha_grader.grading import changes, diagnose, explain, judge, library_use, others, plain, rebuild, run
 from mha_grader.grading.session import Session
 from mha_grader.grading.settings import Settings, settings_of
@@ -91,7 +91,21 @@ def grade_submission(
         status=rebuilt.status,
         items=items,
         notes=tuple(rebuilt.notes),
+        answers=_answers(assignment, rebuilt),
         log=log,
+    )
+
+
+def _answers(assignment: Assignment, rebuilt: rebuild.Rebuilt | None) -> tuple[AnswerRecord, ...]:
+    """What a person marks; of an unusable hand-in nothing is written."""
+    return tuple(
+        AnswerRecord(
+            item=cell.id,
+            max_score=cell.points,
+            text=rebuilt.answers.get(cell.id, "") if rebuilt else "",
+            written=rebuilt is not None and (cell.kind == "task" or cell.id in rebuilt.answers),
+        )
+        for cell in assignment.marked
     )
 
 
@@ -110,6 +124,7 @@ def unusable_record(assignment: Assignment, unusable: rebuild.Unusable, data: by
         status=unusable.status,
         items=tuple(items),
         notes=(str(unusable),),
+        answers=_answers(assignment, None),
     )
 
 

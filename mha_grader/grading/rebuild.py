@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from mha_grader.course.assignment import Assignment, Cell
 from mha_grader.course.cells import assigned, python_of
-from mha_grader.grading import others
+from mha_grader.grading import marked, others
 
 MAX_BYTES = 100 * 2**20
 MAX_BRACKETS = 1_000_000  # lists and dicts in the file: each can take a hundred times its bytes in memory
@@ -51,7 +51,7 @@ class Rebuilt:
     notes: list[str] = field(default_factory=list)  # for the student
     item_notes: dict[str, list[str]] = field(default_factory=dict)
     hints: dict[str, list[str]] = field(default_factory=dict)  # of each item, about what was taken as it is
-    answers: dict[str, str] = field(default_factory=dict)  # texts that a person marks, by id
+    answers: dict[str, str] = field(default_factory=dict)  # what was written for a person to mark, by id
     changed: set[str] = field(default_factory=set)  # ids of demonstrations that the student changed
 
     @property
@@ -117,7 +117,8 @@ def _is_written(assignment: Assignment, path: Path) -> bool:
     except Unusable:
         return False
     stubs = {cell.item: cell.released.strip() for cell in assignment.cells if cell.kind == "solution"}
-    return any(source.strip() not in ("", stubs[item]) for item, source in rebuilt.sources.items())
+    written = any(source.strip() not in ("", stubs[item]) for item, source in rebuilt.sources.items())
+    return written or bool(rebuilt.answers)
 
 
 def is_linked(folder: Path) -> bool:
@@ -254,7 +255,11 @@ def rebuild(assignment: Assignment, data: bytes) -> Rebuilt:
             f"this is the notebook of {other}, and not of {assignment.name}: hand in {assignment.name}.ipynb",
         )
     places = {cell.id: cell for cell in assignment.cells}
-    texts = {cell.released.strip(): cell for cell in assignment.cells if cell.kind != "solution"}
+    texts = {
+        cell.released.strip(): cell
+        for cell in assignment.cells
+        if cell.kind != "solution" and not cell.by_person  # stubs are all the same
+    }
     candidates: dict[str, list[str]] = {item: [] for item in assignment.written}
     loose: list[
         tuple[str | None, str]
@@ -270,7 +275,6 @@ def rebuild(assignment: Assignment, data: bytes) -> Rebuilt:
     in_tests: list[str] = []  # test cells that were changed
     demonstrations: set[str] = set()  # that were changed
     cut: dict[str, None] = {}  # items whose cell is too long
-    answers: dict[str, str] = {}
     anchor: str | None = None
     for number, cell in enumerate(cells):
         place = None if number in split else _place(cell, places, texts)
@@ -278,8 +282,6 @@ def rebuild(assignment: Assignment, data: bytes) -> Rebuilt:
             place = changed.pop(frozenset(defined_names(cell["source"])), None)
         if place is not None:
             anchor = place.id
-        if place is not None and place.by_person and place.kind == "markdown":
-            answers[place.id] = cell["source"][:MAX_SOURCE]
         if cell["cell_type"] != "code" and not (place is not None and place.kind == "solution"):
             continue
         source = cell["source"][:MAX_SOURCE]
@@ -294,7 +296,12 @@ def rebuild(assignment: Assignment, data: bytes) -> Rebuilt:
             loose.append((anchor, source))
             demonstrations |= {place.id} if place is not None else set()
     rebuilt = _assemble(assignment, candidates, loose, in_tests)
-    rebuilt.changed, rebuilt.answers = demonstrations, answers
+    rebuilt.changed = demonstrations
+    placed = [(_place(cell, places, texts), cell["cell_type"], cell["source"][:MAX_SOURCE]) for cell in cells]
+    rebuilt.answers, missing = marked.written(assignment, placed, rebuilt.sources)
+    rebuilt.notes += [
+        f"the cell for {name} is missing from your notebook: copy it from a fresh one" for name in missing
+    ]
     if not _decode(data)[1]:
         rebuilt.notes.append(
             "the file is not UTF-8, as notebooks are: letters other than a to z may be wrong in it"
@@ -318,8 +325,9 @@ def _place(cell: dict[str, Any], places: dict[str, Cell], texts: dict[str, Cell]
         return places[grade_id]
     if cell["source"].strip() in texts:
         return texts[cell["source"].strip()]
-    if isinstance(cell["id"], str) and cell["id"] in places and cell["cell_type"] == "code":
-        return places[cell["id"]]
+    if isinstance(cell["id"], str) and cell["id"] in places:
+        place = places[cell["id"]]
+        return place if cell["cell_type"] == "code" or place.by_person else None
     return None
 
 

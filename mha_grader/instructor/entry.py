@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mha_grader.course.records import ItemRecord, SubmissionRecord
+from mha_grader.course.records import AnswerRecord, ItemRecord, SubmissionRecord
+
+NOT_MARKED, CHANGED = "not marked yet", "changed since it was marked"
 
 
 @dataclass(frozen=True)
@@ -13,6 +15,7 @@ class Entry:
     """What the gradebook knows about one hand-in beside the scores of the tests."""
 
     by_hand: Mapping[str, float] = field(default_factory=dict)  # scores that a person changed, by item
+    changed: frozenset[str] = frozenset()  # what was marked before the hand-in changed
     comments: Mapping[str, str] = field(default_factory=dict)  # a person's, by item
     late_seconds: float = 0.0
     penalty: float = 0.0
@@ -20,6 +23,19 @@ class Entry:
     def item_score(self, item: ItemRecord) -> float:
         """An item's score, as a person left it."""
         return self.by_hand.get(item.item, item.score)
+
+    def mark(self, answer: AnswerRecord) -> float | None:
+        """What a person gave an answer; 0 if there is none, and None if a person has yet to mark it."""
+        return self.by_hand.get(answer.item, None if answer.written else 0.0)
+
+    def waiting(self, record: SubmissionRecord) -> dict[str, str]:
+        """The answers that a person has yet to mark, and why: as long as there are any, the score is not final."""
+        found = {answer.item: NOT_MARKED for answer in record.answers if self.mark(answer) is None}
+        return found | {
+            answer.item: CHANGED
+            for answer in record.answers
+            if answer.item in self.changed and answer.item in self.by_hand
+        }
 
     def score(self, record: SubmissionRecord) -> float:
         """The score of the hand-in with what people changed and the penalty for being late."""

@@ -16,7 +16,7 @@ from typing import Any
 from mha_grader.course.folders import Course
 from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord
 from mha_grader.instructor import origins
-from mha_grader.instructor.entry import Entry
+from mha_grader.instructor.entry import NOT_MARKED, Entry
 from mha_grader.instructor.origins import Origin, Scheme
 from mha_grader.instructor.results import Result
 from mha_grader.instructor.roster import FORMULA, Student
@@ -70,20 +70,31 @@ def _who(result: Result) -> dict[str, Any]:
 
 def _row(result: Result, record: SubmissionRecord) -> dict[str, Any]:
     entry = result.entry
+    waiting = entry.waiting(record)
+    answers = {answer.item for answer in record.answers}
     return {
         **_who(result),
         "status": record.status,
         "handed_in_by": result.handed_in_by,
         "score": record.score,  # of the tests alone
-        "max_score": record.max_score,
+        "max_score": record.max_score,  # with what a person marks
         "items": {
             item.item: {"score": item.score, "max_score": item.max_score, "status": item.status}
             for item in record.items
         },
-        "by_hand": dict(entry.by_hand),
+        "marks": {
+            answer.item: {
+                "score": entry.mark(answer),
+                "max_score": answer.max_score,
+                "comment": entry.comments.get(answer.item, ""),
+            }
+            for answer in record.answers
+        },
+        "not_marked": waiting,
+        "by_hand": {name: score for name, score in entry.by_hand.items() if name not in answers},
         "late_seconds": entry.late_seconds,
         "late_penalty": entry.penalty,
-        "final_score": entry.score(record),
+        "final_score": final(result),
         "recognised": list(recognised(record)),
         "notes": [*record.notes, *(note for item in record.items for note in item.notes)],
         "flags": [*record.flags, *(flag for item in record.items for flag in item.flags)],
@@ -100,6 +111,10 @@ def _empty_row(result: Result, example: SubmissionRecord, nothing: float | None)
         "status": NOTHING,
         "score": nothing,
         "items": items,
+        "marks": {
+            a.item: {"score": nothing, "max_score": a.max_score, "comment": ""} for a in example.answers
+        },
+        "not_marked": {},
         "by_hand": {},
         "late_seconds": 0.0,
         "late_penalty": 0.0,
@@ -108,6 +123,18 @@ def _empty_row(result: Result, example: SubmissionRecord, nothing: float | None)
         "notes": [],
         "flags": [],
     }
+
+
+def final(result: Result) -> float | None:
+    """The score in the end; None if nothing was graded, or a person has yet to mark something."""
+    if result.record is None or result.entry.waiting(result.record):
+        return None
+    return result.entry.score(result.record)
+
+
+def not_final(everyone: Sequence[Result]) -> list[str]:
+    """Ids of the students with an answer that a person has yet to mark."""
+    return [each.student for each in everyone if each.record and each.entry.waiting(each.record)]
 
 
 def recognised(record: SubmissionRecord) -> tuple[str, ...]:
@@ -120,9 +147,11 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
     """A row of the table: one column for each item, and one for the scores that a person set."""
     before = [name for name in row if name not in ("items", "by_hand", "handed_in_by")]
     before = before[: before.index("max_score") + 1]
+    by_person = {"not_marked": " ".join(row["not_marked"])} if row["marks"] else {}
     return {
         **{name: row[name] for name in before},
-        **{name: item["score"] for name, item in row["items"].items()},
+        **{name: item["score"] for name, item in (row["items"] | row["marks"]).items()},
+        **by_person,
         "by_hand": " ".join(f"{name}={score:g}" for name, score in row["by_hand"].items()),
         "late_seconds": f"{row['late_seconds']:.15g}",  # all digits: months have millions
         **{name: row[name] for name in ("late_penalty", "final_score")},
@@ -158,7 +187,8 @@ def write_for_platforms(
         course: the course.
         assignment: the assignment's name.
         everyone: the students' results: the grades are those that people left, with the penalty for being late.
-        nothing: the grade of those who have no hand-in; None leaves it empty.
+        nothing: the grade of those who have no hand-in; None leaves it empty. So is that of a student whose answer
+            a person has yet to mark.
     """
     who = origins.origins(course, assignment)
     points = next(result.record.max_score for result in everyone if result.record)
@@ -168,7 +198,7 @@ def write_for_platforms(
         lines = []
         for result in everyone:
             origin = who.get(result.student, Origin("plain"))
-            score = result.entry.score(result.record) if result.record else nothing
+            score = final(result) if result.record else nothing
             of_another = origin.scheme not in ("plain", platform)
             line = (
                 None
@@ -199,7 +229,7 @@ def _moodle(
     (mod/assign/feedback/offline/importgradeslib.php; https://docs.moodle.org/en/Grade_import).
     """
     collected, person = origin.scheme == "moodle", result.person
-    words = [_in_words(item, result.entry) for item in result.record.items] if result.record else [NOTHING]
+    words = [NOTHING] if result.record is None else _words(result.record, result.entry)
     return {
         "Identifier": f"Participant {origin.number}" if collected else "",
         "Full name": person.name if person else origin.name,
@@ -210,6 +240,14 @@ def _moodle(
         "Last modified (grade)": "",
         "Feedback comments": "; ".join(words),
     }
+
+
+def _words(record: SubmissionRecord, entry: Entry) -> list[str]:
+    words = [_in_words(item, entry) for item in record.items]
+    for answer in record.answers:
+        mark = entry.mark(answer)
+        words.append(f"{answer.item} {NOT_MARKED if mark is None else f'{mark:g}'}/{answer.max_score:g}")
+    return words
 
 
 def _in_words(item: ItemRecord, entry: Entry) -> str:

@@ -203,6 +203,7 @@ def page(assignment: Assignment, student: str, record: SubmissionRecord, entry: 
         student=student,
         record=record,
         leads=leads(record) if record.usable else [],
+        rubrics=assignment.rubrics,
         entry=entry,
         book=book,
     )

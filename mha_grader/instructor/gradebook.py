@@ -254,6 +254,7 @@ def _entry(submission: Any) -> Entry:
     changed = [g for g in notebook.grades if g.manual_score is not None or g.extra_credit is not None]
     return Entry(
         by_hand={grade.name.removeprefix("test_"): float(grade.score) for grade in changed},
+        changed=frozenset(grade.name.removeprefix("test_") for grade in changed if grade.needs_manual_grade),
         comments={c.name: c.manual_comment for c in notebook.comments if c.manual_comment},
         late_seconds=float(submission.total_seconds_late),
         penalty=float(notebook.late_submission_penalty or 0.0),

@@ -7,7 +7,10 @@ nbgrader 0.9 has no setting for any of these:
   folder of the assignment counts, by whatever name its notebook was handed in, and no other file of a hand-in is
   opened or copied;
 * one open gradebook for many hand-ins: `_kept_open` replaces `Gradebook` in the modules that use it;
-* when a hand-in came, in formgrader: `submitted_timestamp` replaces a method of `NbGraderAPI`.
+* when a hand-in came, in formgrader: `submitted_timestamp` replaces a method of `NbGraderAPI`;
+* whether a person's mark stands when a hand-in is graded again: `KeepMarks` is nbgrader's step that saves scores;
+* what markdown in a hand-in may do to the browser of the person who marks it: `inert_markdown` is a filter of
+  formgrader's template, which shows it as it is.
 
 What stands for its `SaveCells`, which refuses that cells change after hand-ins were graded, is
 `mha_grader.course.recorded_cells`.
@@ -20,6 +23,8 @@ from __future__ import annotations
 import contextlib
 import fnmatch
 import glob
+import hashlib
+import json
 import logging
 import os
 import re
@@ -29,19 +34,27 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import bleach  # type: ignore[import-untyped]
+from nbconvert.filters.markdown import markdown2html
+from nbgrader import utils
 from nbgrader.api import Gradebook
 from nbgrader.apps.api import NbGraderAPI
 from nbgrader.converters import Autograde, autograde
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
-from nbgrader.preprocessors import saveautogrades
+from nbgrader.preprocessors import SaveAutoGrades, saveautogrades
 from sqlalchemy.exc import OperationalError, SAWarning
 
 from mha_grader.course.assignment import CourseError
-from mha_grader.course.folders import hand_ins
+from mha_grader.course.folders import Course, hand_ins
+from mha_grader.course.store import write_whole
 from mha_grader.instructor import late
 from mha_grader.instructor.roster import is_student_id
 from mha_grader.instructor.timestamps import timestamp
+
+# What markdown makes, and what our own texts use
+TAGS = """a b blockquote br code del details div em h1 h2 h3 h4 h5 h6 hr i li ol p pre s span strong sub summary sup
+table tbody td th thead tr ul"""
 
 
 class HandIns(CourseDirectory):
@@ -84,6 +97,56 @@ class EnterScores(Autograde):
         self._init_preprocessors()
         self._sanitizing = True
         super(Autograde, self).convert_single_notebook(notebook_filename)
+
+
+class KeepMarks(SaveAutoGrades):
+    """nbgrader's step that saves scores, and that lets a person's mark stand while the answer is the same.
+
+    nbgrader itself asks for a second look at every mark when a hand-in is graded again, but never at a task's.
+    """
+
+    def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
+        """Save the scores of one hand-in; `grades/<assignment>/.answers` says which texts it had the last time."""
+        names = resources["nbgrader"]
+        course = Course(Path(self.config.CourseDirectory.get("root", ".")))
+        path = course.grades(names["assignment"]) / ".answers"
+        everybody = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        self._before: dict[str, str] = everybody.get(names["student"], {})
+        self._whole = _digest("\n".join(cell.source for cell in nb.cells))
+        self._now: dict[str, str] = {}
+        nb, resources = super().preprocess(nb, resources)
+        if self._now != self._before:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, json.dumps(everybody | {names["student"]: self._now}))
+        return nb, resources
+
+    def preprocess_cell(self, cell: Any, resources: Any, cell_index: int) -> tuple[Any, Any]:
+        """Save what nbgrader knows of a cell."""
+        is_task = utils.is_task(cell)
+        if not (is_task or (utils.is_grade(cell) and utils.is_solution(cell))):
+            return super().preprocess_cell(cell, resources, cell_index)
+        name = cell.metadata.nbgrader.grade_id
+        self._now[name] = self._whole if is_task else _digest(cell.source)
+        grade = self.gradebook.find_grade(name, self.notebook_id, self.assignment_id, self.student_id)
+        marked = grade.manual_score is not None
+        stands = not grade.needs_manual_grade and self._before.get(name) == self._now[name]
+        cell, resources = super().preprocess_cell(cell, resources, cell_index)
+        if marked:
+            grade.needs_manual_grade = not stands
+            self.gradebook.db.commit()
+        return cell, resources
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def inert_markdown(source: str) -> str:
+    """Markdown as HTML in which nothing runs and nothing is fetched."""
+    html: str = bleach.clean(
+        markdown2html(source), tags=set(TAGS.split()), attributes={"*": ["class"], "a": ["href"]}
+    )
+    return html
 
 
 def take_over(converter: Any, assignment: str) -> None:

@@ -4,7 +4,8 @@ nbgrader asks an *exporter* for a notebook where it reads a hand-in (`nbgrader a
 formgrader) and for a page where it writes feedback. `GradingExporter` answers with the released notebook,
 the student's code in it and our verdict in the outputs of the test cells, so that nbgrader itself stores the
 scores; `FeedbackExporter` answers with our page. Nothing of a hand-in is executed by nbgrader, and no hidden
-test is ever in what these two return.
+test is ever in what these two return. For the person who marks, the graded notebook holds the model answers; the
+page for students does not.
 """
 
 from __future__ import annotations
@@ -18,19 +19,25 @@ from nbconvert.exporters import Exporter, NotebookExporter
 from nbgrader.converters.base import NbGraderException
 from traitlets import Unicode
 
-from mha_grader.course.assignment import Assignment, CourseError, load_assignment
+from mha_grader.course.assignment import Assignment, Cell, CourseError, load_assignment
 from mha_grader.course.folders import Course
 from mha_grader.course.records import ItemRecord, SubmissionRecord
 from mha_grader.grading import rebuild, reference
 from mha_grader.grading.grade import grade_student
 from mha_grader.grading.settings import settings_of
 from mha_grader.instructor import feedback, gradebook, nbgrader_internals
-from mha_grader.instructor.nbgrader_internals import submitted_timestamp
+from mha_grader.instructor.nbgrader_internals import KeepMarks, inert_markdown, submitted_timestamp
 from mha_grader.instructor.timestamps import small_file, timestamp
 from mha_grader.sandbox.fork_server import SandboxUnavailable
 from mha_grader.sandbox.sandbox import probe
 
-__all__ = ["FeedbackExporter", "GradingExporter", "submitted_timestamp"]  # what nbgrader_config.py takes
+__all__ = [  # what nbgrader_config.py takes
+    "FeedbackExporter",
+    "GradingExporter",
+    "KeepMarks",
+    "inert_markdown",
+    "submitted_timestamp",
+]
 
 
 def _copy(source: Path, destination: Path, name: str) -> None:
@@ -101,15 +108,36 @@ def graded_notebook(assignment: Assignment, record: SubmissionRecord, handed_in:
     cells = [_about(record)] if record.notes else []
     cells += added.get(None, [])
     for place, cell in zip(assignment.cells, notebook.cells, strict=True):
-        if place.kind == "solution" and record.usable:
+        answer = rebuilt.answers.get(place.id)
+        if place.by_person:
+            cells += _marking(assignment, place)
+            if answer is not None and place.kind != "task":
+                cell.source = answer
+        elif place.kind == "solution" and record.usable:
             cell.source = sources[place.item]
-        elif place.id in rebuilt.answers:
-            cell.source = rebuilt.answers[place.id]
         elif place.kind == "test" and place.item is not None:
             cell.outputs = _outputs(items[place.item], place.points)
         cells += [cell, *added.get(place.id, [])]
+        if answer is not None and place.kind == "task":
+            cells.append(nbformat.v4.new_markdown_cell(answer, id=f"added-to-{place.id}"[:64]))
     notebook.cells = cells
     return notebook
+
+
+def _marking(assignment: Assignment, answer: Cell) -> list[Any]:
+    """A cell for the person who marks an answer: what earns points, comments to choose from, and a model answer."""
+    model = answer.source if answer.source.strip() != answer.released.strip() else ""
+    rubric = assignment.rubrics.get(answer.id)
+    if not model and rubric is None:  # there is nothing to say
+        return []
+    criteria = rubric.in_markdown() if rubric else ""
+    if any(criteria in cell.released for cell in assignment.cells):  # they stand in the question
+        criteria = ""
+    comments = rubric.comments if rubric else ()
+    text = feedback.render(
+        "marking.txt.j2", item=answer.id, criteria=criteria, comments=comments, model=model
+    )
+    return [nbformat.v4.new_markdown_cell(text, id=f"marking-{answer.id}"[:64])]
 
 
 def _rebuilt(assignment: Assignment, handed_in: Path) -> rebuild.Rebuilt:

@@ -90,7 +90,7 @@ def page(
     style = feedback.render("feedback.css") + feedback.render("report.css")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     scores = [record.score for record in usable.values()]
-    people = needs_a_person(records, without_record, private=who is not str)
+    people = needs_a_person(records, without_record, entries, private=who is not str)
     alike = [(sorted(map(who, found.students)), found) for found in similar.find(assignment, usable)]
     return feedback.render(
         "report.html.j2",
@@ -102,7 +102,7 @@ def page(
         n=len(records),
         usable=len(usable),
         versions=sorted({record.version for record in records.values()}),
-        max_score=next(iter(records.values())).max_score,
+        max_score=next(iter(records.values())).max_by_tests,
         quartiles=quartiles(scores),
         mean=statistics.fmean(scores) if scores else 0.0,
         bins=distribution(usable),
@@ -113,8 +113,16 @@ def page(
         people=sorted((who(student), reasons) for student, reasons in people.items()),
         alike=alike,
         book=book,
+        marked=[marking(usable, entries, cell.id) for cell in assignment.marked],
         final=sorted(
-            (who(student), record.score, entry.by_hand, entry.penalty, entry.score(record))
+            (
+                who(student),
+                record.score,
+                entry.by_hand,
+                entry.penalty,
+                entry.score(record),
+                entry.waiting(record),
+            )
             for student, record in records.items()
             if (entry := entries.get(student)) and (entry.by_hand or entry.penalty)
         ),
@@ -135,7 +143,7 @@ def quartiles(scores: Sequence[float]) -> tuple[float, float, float]:
 def distribution(records: Records) -> list[tuple[str, int]]:
     """How many hand-ins have how many per cent of the points: (range, number) for each tenth."""
     tenths = Counter(
-        min(BINS - 1, math.floor(BINS * record.score / record.max_score + 1e-9))
+        min(BINS - 1, math.floor(BINS * record.score / (record.max_by_tests or 1.0) + 1e-9))
         for record in records.values()
     )
     width = 100 // BINS
@@ -201,6 +209,31 @@ def summary(assignment: Assignment, records: Records, item: str) -> ItemSummary:
 
 def _share(item: ItemRecord) -> float:
     return item.score / item.max_score if item.max_score else 0.0
+
+
+@dataclass(frozen=True)
+class Marking:
+    """How a class did on what a person marks."""
+
+    item: str
+    written: int  # hand-ins that have something to mark
+    waiting: int  # of these, not marked yet, or changed since
+    success: float  # mean share of its points, of all hand-ins that have a mark
+
+
+def marking(records: Records, entries: Mapping[str, Entry], item: str) -> Marking:
+    """Count the marks of one answer."""
+    written = waiting = 0
+    shares = []
+    for student, record in records.items():
+        entry = entries.get(student, Entry())
+        for answer in record.answers:
+            if answer.item == item:
+                written += answer.written
+                waiting += item in entry.waiting(record)
+                mark = entry.mark(answer)
+                shares += [] if mark is None else [mark / answer.max_score if answer.max_score else 0.0]
+    return Marking(item, written, waiting, statistics.fmean(shares) if shares else 0.0)
 
 
 # --- misconceptions ---------------------------------------------------------------------------------------
@@ -293,16 +326,27 @@ def _correlation(x: Sequence[float], y: Sequence[float]) -> float | None:
 
 
 def needs_a_person(
-    records: Records, without_record: Sequence[str] = (), *, private: bool = False
+    records: Records,
+    without_record: Sequence[str] = (),
+    entries: Mapping[str, Entry] = MappingProxyType({}),
+    *,
+    private: bool = False,
 ) -> dict[str, list[str]]:
     """Hand-ins that a person should look at, and why.
 
     Args:
         records: what grading found, by student.
         without_record: students who have handed in and have no record.
+        entries: what the gradebook has beside the records, by student.
         private: leave out what may hold a name: lines of code, and the names of files.
     """
-    found = {student: list(_reasons(record, private)) for student, record in records.items()}
+    found = {
+        student: [
+            *(f"{item}: {why}" for item, why in entries.get(student, Entry()).waiting(record).items()),
+            *_reasons(record, private),
+        ]
+        for student, record in records.items()
+    }
     found |= {student: ["handed in, but not graded yet, or grading failed"] for student in without_record}
     return {student: reasons for student, reasons in found.items() if reasons}
 

@@ -21,10 +21,10 @@ from rich.table import Table
 from rich.text import Text
 
 from mha_grader.course.folders import Course
-from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord
+from mha_grader.course.records import AnswerRecord, ItemRecord, PartRecord, SubmissionRecord
 from mha_grader.instructor import export, feedback, roster
 from mha_grader.instructor.collect import Collected
-from mha_grader.instructor.entry import Entry
+from mha_grader.instructor.entry import CHANGED, Entry
 from mha_grader.sandbox.text import clean
 
 SHOWN = 20  # names in one line
@@ -70,7 +70,9 @@ def print_scores(
     if people:
         table.add_column("name")
     late = [("late", 0.0)] if is_late else []
-    points = [("score", first.max_score), *late, *((item.item, item.max_score) for item in first.items)]
+    columns = [(item.item, item.max_score) for item in first.items]
+    columns += [(answer.item, answer.max_score) for answer in first.answers]
+    points = [("score", first.max_score), *late, *columns]
     for name, most in points:
         # A name in lines of its own words, so that the table fits on a narrow screen.
         head = "\n".join([*name.split("_"), *([f"of {most:g}"] if most else [])])
@@ -78,9 +80,14 @@ def print_scores(
     table.add_column("remarks", overflow="fold")
     for student, record in records.items():
         entry = entries.get(student, Entry())
-        scores = [f"{entry.score(record):g}", *([f"{0 - entry.penalty:g}"] if is_late else [])]
+        waiting = entry.waiting(record)
+        scores = [f"{entry.score(record):g}{'?' if waiting else ''}"]
+        scores += [f"{0 - entry.penalty:g}"] if is_late else []
         scores += [
             f"{entry.item_score(item):g}{'*' if item.item in entry.by_hand else ''}" for item in record.items
+        ]
+        scores += [
+            _mark(entry, answer) + ("?" if answer.item in waiting else "") for answer in record.answers
         ]
         person = people.by_id.get(student) if people else None
         names = [Text(clean(person.name) if person else "")] if people else []
@@ -89,17 +96,24 @@ def print_scores(
     if not console.is_terminal:  # in a file or a pipe, a line may be as long as it is
         console.width = max(console.width, 250)
     console.print(table)
+    if any(entries.get(student, Entry()).waiting(record) for student, record in records.items()):
+        print(f"? not final: a person has yet to mark it (mha-grade marks {first.assignment})")
     weak = [item.item for item in first.items if any(part.in_process for part in item.parts)]
     if weak:
         print(f"{', '.join(weak)}: tested {IN_PROCESS} (see the page Writing an assignment)")
 
 
+def _mark(entry: Entry, answer: AnswerRecord) -> str:
+    mark = entry.mark(answer)
+    return "" if mark is None else f"{mark:g}"
+
+
 def _remarks(record: SubmissionRecord, entry: Entry) -> list[str]:
     found = ([] if record.status == "graded" else [record.status]) + list(export.recognised(record))
-    by_item = {item.item: item for item in record.items}
-    for name, score in entry.by_hand.items():
-        tests = f"{by_item[name].score:g} by the tests" if name in by_item else f"{score:g} by a person"
-        found.append(f"* {name} {tests}")
+    found += [
+        f"* {item.item} {item.score:g} by the tests" for item in record.items if item.item in entry.by_hand
+    ]
+    found += [f"{name} {CHANGED}" for name, why in entry.waiting(record).items() if why == CHANGED]
     if entry.penalty:
         found.append(f"{entry.late_seconds / 86400:.1f} days late")
     found += ["look at its files"] if record.flags else []
@@ -116,10 +130,14 @@ def print_log(student: str, record: SubmissionRecord, entry: Entry | None) -> No
     """All that is known about one hand-in."""
     print(f"{clean(student)}: {record.assignment} {record.version}, {record.status}")
     print(
-        f"{record.score:g} of {record.max_score:g} points by the tests; sha256 {record.submission or 'none'}"
+        f"{record.score:g} of {record.max_by_tests:g} points by the tests; sha256 {record.submission or 'none'}"
     )
     if entry is not None:
-        print(f"{entry.score(record):g} in the end: penalty {entry.penalty:g}, {entry.late_seconds:g} s late")
+        yet = " (a person has yet to mark something)" if entry.waiting(record) else ""
+        print(
+            f"{entry.score(record):g} of {record.max_score:g} in the end{yet}: penalty {entry.penalty:g}, "
+            f"{entry.late_seconds:g} s late"
+        )
     for note in record.notes:
         print(f"note: {clean(note)}")
     for flag in record.flags:
@@ -136,12 +154,26 @@ def print_log(student: str, record: SubmissionRecord, entry: Entry | None) -> No
                 print(f"  {kind}: {clean(line)}")
         for line in _part_lines(item):
             print(f"  {line}")
+    for answer in record.answers:
+        _print_answer(answer, entry or Entry(), record)
     if record.changes:
         print("\nchanged by regrading:")
     for line in record.changes:
         print(f"  {clean(line, 1000)}")
     print("\nin the sandbox:" if record.log else "\nin the sandbox: nothing to tell")
     for line in record.log:
+        print(f"  {clean(line, 1000)}")
+
+
+def _print_answer(answer: AnswerRecord, entry: Entry, record: SubmissionRecord) -> None:
+    """What a student wrote for a person to mark, and the mark."""
+    mark = entry.mark(answer)
+    words = [] if mark is None else [f"{mark:g} of {answer.max_score:g}"]
+    words.append(
+        entry.waiting(record).get(answer.item, "by a person" if answer.written else "nothing written")
+    )
+    print(f"\n{answer.item}: {', '.join(words)}")
+    for line in answer.text.splitlines():
         print(f"  {clean(line, 1000)}")
 
 

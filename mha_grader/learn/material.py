@@ -50,6 +50,12 @@ class Released:
         tests = [mark for mark in marks if mark.get("grade") and not mark.get("solution")]
         return {mark["grade_id"].removeprefix("test_"): float(mark["points"]) for mark in tests}
 
+    @property
+    def marked(self) -> tuple[str, ...]:
+        """What a person marks."""
+        marks = [cell["metadata"].get("nbgrader", {}) for cell in self.notebook["cells"]]
+        return tuple(mark["grade_id"] for mark in marks if mark.get("grade") and mark.get("solution"))
+
     def reading(self, item: str) -> str:
         """Where the book explains an item, as its statement says; "" if it does not."""
         cells = self.notebook["cells"]

@@ -58,6 +58,17 @@ def solution_lines(assignment: Assignment, item: str, reading: str) -> Iterator[
         yield f"The book explains it: {reading}"
 
 
+def answer_lines(assignment: Assignment, item: str) -> Iterator[str]:
+    """A model answer, with what earns points."""
+    (answer,) = (cell for cell in assignment.marked if cell.id == item)
+    yield f"A model answer to {item}:"
+    yield ""
+    yield from answer.source.splitlines()
+    yield ""
+    yield "What earns points:"
+    yield from assignment.rubrics[item].in_markdown().splitlines()
+
+
 def _solution(source: str) -> str:
     """A solution cell without nbgrader's markers; where they stand unindented, what stands between them is all."""
     _, marker, rest = f"\n{source}".partition(f"\n{BEGIN_SOLUTION}\n")

@@ -73,15 +73,40 @@ def numbers(rng):
 ### END HIDDEN TESTS
 """
 
+ASKED = """
+# %% [markdown] id="why_text"
+# ## `why`
+#
+# Why is twice half of four times? {points why} points of {points}:
+#
+# {criteria why}
+
+# %% [markdown] role="answer" item="why"
+# Since 4x / 2 = 2x, says the model.
+"""
+RUBRIC = """
+[why]
+criteria = [[2, "a reason"], [0.5, "an example"]]
+comments = ["Show it for $x < 0$, too."]
+"""
+
 DOUBLE = "def double(x):\n    return x + x\n"
 HALF = "def half(x):\n    return 0.5 * x\n"
 
 
-def make(folder: Path, config: str = "") -> Path:
-    """Make the course in a folder that does not exist; `config` is added to its nbgrader_config.py."""
+def make(folder: Path, config: str = "", asked: str = "") -> Path:
+    """Make the course in a folder that does not exist.
+
+    Args:
+        folder: the folder.
+        config: is added to its nbgrader_config.py.
+        asked: is added to the source, with the rubric: `ASKED`, or nothing.
+    """
     (folder / "solutions").mkdir(parents=True)
     (folder / "nbgrader_config.py").write_text((ROOT / "nbgrader_config.py").read_text() + config)
-    (folder / "solutions" / f"{NAME}.py").write_text(SOURCE)
+    (folder / "solutions" / f"{NAME}.py").write_text(SOURCE + asked)
+    if asked:
+        (folder / "solutions" / f"{NAME}_rubric.toml").write_text(RUBRIC)
     for name in ("checks.py", "course.toml"):
         shutil.copyfile(ROOT / "solutions" / name, folder / "solutions" / name)
     with warnings.catch_warnings():
@@ -90,11 +115,15 @@ def make(folder: Path, config: str = "") -> Path:
     return folder
 
 
-def hand_in(course: Path, student: str, double=DOUBLE, half=HALF, extra="", submitted="submitted") -> Path:
+def hand_in(
+    course: Path, student: str, double=DOUBLE, half=HALF, extra="", submitted="submitted", why=None
+) -> Path:
     """Write a hand-in; returns its folder."""
     notebook = json.loads((course / "exercises" / NAME / f"{NAME}.ipynb").read_text())
     for cell in notebook["cells"]:
-        cell["source"] = {"double": double, "half": half}.get(cell["id"], cell["source"])
+        cell["source"] = {"double": double, "half": half, "why": why or cell["source"]}.get(
+            cell["id"], cell["source"]
+        )
     if extra:
         new = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
         notebook["cells"].insert(2, new | {"source": extra, "id": "own"})

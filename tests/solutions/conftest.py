@@ -24,7 +24,7 @@ def course(tmp_path_factory) -> Path:
     """The course generated afresh from its sources, away from the tree."""
     folder = tmp_path_factory.mktemp("course")
     (folder / "solutions").mkdir()
-    for path in [ROOT / "nbgrader_config.py", *(ROOT / "solutions").glob("*.py")]:
+    for path in [ROOT / "nbgrader_config.py", *(ROOT / "solutions").glob("*.*")]:
         shutil.copyfile(path, folder / path.relative_to(ROOT))
     for name in assignment_names(folder):
         release(folder, name)

@@ -28,10 +28,12 @@ def secret_lines(course, name):
     lines = set()
     for cell in cells(course / "solutions" / name / f"{name}.ipynb"):
         text, nbgrader = "".join(cell["source"]), cell["metadata"]["nbgrader"]
-        if nbgrader["solution"]:
+        if nbgrader["solution"] and nbgrader["grade"]:  # a model answer
+            lines |= set(text.splitlines())
+        elif nbgrader["solution"]:
             for block in text.split(BEGIN_SOLUTION)[1:]:
                 lines |= set(block.partition("### END SOLUTION")[0].splitlines())
-        if nbgrader["grade"]:
+        elif nbgrader["grade"]:
             lines |= set(split_test(text)[1].splitlines())
     return {line.strip() for line in lines if len(line.strip()) >= TELLING}
 
@@ -120,12 +122,14 @@ def test_a_notebook_has_no_outputs_and_its_cells_are_locked_but_for_the_solution
 def test_every_item_states_points_difficulty_importance_minutes_book_contract_example_and_hint(course, name):
     found = cells(course / "exercises" / name / f"{name}.ipynb")
     ids = [cell["id"] for cell in found]
-    items = [cell["id"] for cell in found if cell["metadata"]["nbgrader"]["solution"]]
+    items = {cell["id"]: cell for cell in found if cell["metadata"]["nbgrader"]["solution"]}
     assert items
-    for item in items:
+    for item, cell in items.items():
         above = found[ids.index(f"{item}_text") : ids.index(item)]  # a given cell may stand between
         text = "\n".join("".join(cell["source"]) for cell in above if cell["cell_type"] == "markdown")
         words = ["**Points**", "**Difficulty**", "**Importance**", "**Minutes**", "**Book**", "<details>"]
-        if item != "answers":
+        if cell["metadata"]["nbgrader"]["grade"]:
+            words += ["**A person marks this one.** What earns points:\n\n* "]
+        elif item != "answers":
             words += ["**Contract**", "**Worked example.**"]
         assert [word for word in words if word not in text] == [], item

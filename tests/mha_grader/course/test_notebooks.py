@@ -229,6 +229,29 @@ def test_a_wrong_source_is_refused_in_words(tmp_path, case):
     assert str(caught.value).startswith("demo.py")
 
 
+ANSWER = """
+# %% [markdown] role="answer" item="why"
+# Since.
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "rubric", "words"),
+    [
+        (ANSWER, "", "cell 6 (answer why): the answer why has no rubric"),
+        ("", "[why]\ncriteria = [[1, 'a']]", "a rubric of 'why', but there is no such answer"),
+        (ANSWER.replace(' item="why"', ""), "", "(answer): an answer is a [markdown] cell with item="),
+        (ANSWER.replace(" [markdown]", "").replace("# S", "S"), "", "an answer is a [markdown] cell"),
+        (ANSWER.replace("Since", "{criteria wy}"), "[why]\ncriteria = [[1, 'a']]", "no rubric of 'wy'"),
+    ],
+)
+def test_an_answer_and_its_rubric_belong_together(tmp_path, text, rubric, words):
+    (tmp_path / "demo_rubric.toml").write_text(rubric)
+    with pytest.raises(SourceError) as caught:
+        notebook_of(tmp_path, HEAD + AUTHOR + INTRO + GIVEN + SOLUTION + TEST + text)
+    assert words in str(caught.value)
+
+
 def test_an_error_names_the_cell(tmp_path):
     with pytest.raises(SourceError, match=r"demo\.py, cell 5 \(test softmax\): part 'values'"):
         notebook_of(tmp_path, DEMO.replace("points=2", "points=-1"))

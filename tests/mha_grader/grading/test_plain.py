@@ -9,11 +9,12 @@ import pytest
 from nbgrader.api import Gradebook
 
 from mha_grader import cli
-from mha_grader.course import authoring, plain_nbgrader
+from mha_grader.course import authoring, plain_nbgrader, store
 from mha_grader.course.assignment import CourseError, assignment_names, load_assignment
 from mha_grader.course.folders import Course
 from mha_grader.grading import grade, plain, reference
 from mha_grader.grading.settings import settings_of
+from mha_grader.instructor import gradebook
 from tests.mha_grader import plain_assignments as plain_courses
 
 APART = {
@@ -90,6 +91,27 @@ def test_the_command_grades_a_class_and_says_where_trust_is_lost(course, tmp_pat
     assert scores[("essay", "ada")] == (2, 11, True)
     graded = json.loads((course / "autograded" / "ada" / "essay" / "essay.ipynb").read_text())
     assert answer in ["".join(cell["source"]) for cell in graded["cells"]]
+    records = {student: store.load(course / "grades" / "essay", student) for student in ("ada", "bob")}
+    assert [(each.item, each.max_score, each.written) for each in records["ada"].answers] == [
+        ("why", 3, True),
+        ("drawing", 2, True),
+        ("drawn", 4, True),  # a task: only a person can see whether there is anything
+    ]
+    assert [each.written for each in records["bob"].answers] == [False, False, True]
+    assert (records["ada"].max_score, records["ada"].max_by_tests) == (11, 2)
+
+    # A mark stands while nothing changes; that of a task depends on everything in the notebook.
+    with Gradebook(f"sqlite:///{course}/gradebook.db") as book:
+        for cell in ("why", "drawing", "drawn"):
+            grade = book.find_grade(cell, "essay", "essay", "ada")
+            grade.manual_score, grade.needs_manual_grade = 1, False
+        book.db.commit()
+    for sources, changed in (({"why": answer}, set()), ({"why": "Other."}, {"why", "drawn"})):
+        plain_courses.hand_in(course, "essay", "ada", sources)
+        assert cli.main(["--course", str(course), "grade", "essay", "--force", "--quiet"]) == 0
+        entry = gradebook.read(Course(course), "essay")["ada"]
+        assert entry.by_hand == {"why": 1, "drawing": 1, "drawn": 1}
+        assert set(entry.waiting(store.load(course / "grades" / "essay", "ada"))) == changed
 
     assert cli.main(["--course", str(course), "log", "ps1", "ada"]) == 0
     assert "where code can forge a pass" in capsys.readouterr().out

@@ -254,3 +254,58 @@ def test_a_file_in_another_encoding_is_never_called_no_json(toy):
     rebuilt = rebuild.rebuild(toy, data.replace(b"# x", b"# gr\xf6\xdfer"))
     assert "größer" in rebuilt.sources["double"]
     assert "not UTF-8" in rebuilt.notes[0]
+
+
+# --- what a person marks ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def asked(toy):
+    """The toy assignment with two questions behind each other."""
+    cells = []
+    for name in ("why", "how"):
+        cells.append(Cell(f"{name}_text", "markdown", f"# {name}?", f"# {name}?"))
+        cells.append(Cell(name, "markdown", "YOUR ANSWER HERE", "Since.", points=2, by_person=True))
+    return dataclasses.replace(toy, cells=(*toy.cells, *cells))
+
+
+STUB = "YOUR ANSWER HERE"
+ANSWERS = {
+    "in its cell": ([("why", " As it *is*.\n")], " As it *is*.\n"),
+    "in pieces of its cell": ([("why", "One."), ("why", "Two.")], "One.\n\nTwo."),
+    "in a copy of its cell": ([("why", "One."), ("why", "One.")], "One."),
+    "below its cell": ([("why", STUB), (None, "Below.")], "Below."),
+    "in it and below it": ([("why", "In."), (None, "Below.")], "In.\n\nBelow."),
+    "above its cell": ([(None, "Above."), ("why", f"{STUB}\n")], "Above."),
+    "without metadata": ([(None, "Bare.")], "Bare."),
+    "not at all": ([("why", f" {STUB}\n")], None),
+    "nothing": ([("why", " \n")], None),
+}
+
+
+@pytest.mark.parametrize("case", ANSWERS)
+def test_an_answer_is_found_where_it_was_written(asked, case):
+    pieces, wanted = ANSWERS[case]
+    cells = released(asked, how="For another question.")
+    (place,) = (
+        number for number, each in enumerate(cells) if each["metadata"]["nbgrader"]["grade_id"] == "why"
+    )
+    cells[place : place + 1] = [cell(source, grade_id, "markdown") for grade_id, source in pieces]
+    rebuilt = rebuild.rebuild(asked, notebook(cells))
+    assert rebuilt.answers == {"how": "For another question."} | ({"why": wanted} if wanted else {})
+    assert rebuilt.added == {}
+
+
+def test_a_cell_for_an_answer_that_is_gone_is_named(asked):
+    cells = [each for each in released(asked) if each["metadata"]["nbgrader"]["grade_id"] != "how"]
+    rebuilt = rebuild.rebuild(asked, notebook(cells))
+    assert rebuilt.answers == {}
+    assert rebuilt.notes == ["the cell for how is missing from your notebook: copy it from a fresh one"]
+
+
+def test_of_two_versions_the_one_with_an_answer_is_graded(asked, tmp_path):
+    folder = tmp_path / "ann" / "toy"
+    folder.mkdir(parents=True)
+    (folder / "toy.ipynb").write_bytes(notebook(released(asked)))
+    (folder / "toy-Copy1.ipynb").write_bytes(notebook(released(asked, why="Here.")))
+    assert b"Here." in rebuild.find(folder, asked).data

@@ -11,9 +11,12 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from nbgrader.api import Gradebook
 
 from mha_grader import cli
-from tests.mha_grader.small_course import NAME, hand_in, make
+from mha_grader.course.folders import Course
+from mha_grader.instructor import gradebook
+from tests.mha_grader.small_course import ASKED, NAME, hand_in, make
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # nbgrader's own
 
@@ -24,8 +27,8 @@ WRONG = f"def double(x):\n    # {ATTACK}\n    class Odd(Exception): pass\n    ra
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
-    course = make(tmp_path_factory.mktemp("formgrader") / "course")
-    hand_in(course, "ann")
+    course = make(tmp_path_factory.mktemp("formgrader") / "course", asked=ASKED)
+    hand_in(course, "ann", why=f"Since **half** of it. {ATTACK}")
     hand_in(course, "bob <b>", double=WRONG, extra=f"print('''{ATTACK}''')")
     (course / "submitted" / "cy" / NAME).mkdir(parents=True)
     (course / "submitted" / "cy" / NAME / f"{NAME}.ipynb").write_text(f"not json {ATTACK}")
@@ -85,9 +88,9 @@ def test_the_table_of_hand_ins_shows_everybody_with_a_score(page, address):
     page.goto(f"{address}/formgrader/manage_submissions/{NAME}")
     page.get_by_text("bob <b>").first.wait_for()
     table = page.locator("#main_table, table").first.inner_text()
-    assert "3.3 / 3.3" in table
-    assert "3 / 3.3" in table
-    assert "0 / 3.3" in table
+    assert "3.3 / 5.8" in table
+    assert "3 / 5.8" in table
+    assert "0 / 5.8" in table
     assert page.evaluate("window.pwned") is None
     scores = {student: round(each["score"], 6) for student, each in submissions(page, address).items()}
     assert scores == {"ann": 3.3, "bob <b>": 3.0, "cy": 0.0}
@@ -110,9 +113,28 @@ def test_a_graded_notebook_shows_parts_and_reasons_and_runs_nothing_of_the_stude
     assert ATTACK in wrong  # it is there, as text
 
 
+def test_a_person_marks_an_answer_in_the_browser(page, address, course):
+    with Gradebook(f"sqlite:///{course}/gradebook.db") as book:
+        number = book.find_submission_notebook(NAME, NAME, "ann").id
+    page.goto(f"{address}/formgrader/submissions/{number}/")
+    page.wait_for_load_state("networkidle")  # the page asks for marks and comments when it is there
+    answer = page.locator(".nbgrader_cell:has(#why)")
+    assert ATTACK.partition(">")[2].partition("<")[0] in answer.inner_text()
+    assert answer.locator("strong").inner_text() == "half"
+    assert "2 points: a reason" in page.locator("body").inner_text()
+    assert page.evaluate("window.pwned") is None
+    answer.locator("#why").fill("1.5")
+    answer.locator("textarea").fill("An example would do it.")
+    answer.locator("textarea").blur()
+    answer.locator(".comment-saved").wait_for()
+    answer.locator(".score-saved").wait_for()
+    entry = gradebook.read(Course(course), NAME)["ann"]
+    assert (entry.by_hand, entry.comments) == ({"why": 1.5}, {"why": "An example would do it."})
+
+
 def test_the_feedback_page_is_inert_as_well(page, course):
     assert cli.main(["--course", str(course), "feedback", NAME]) == 0
     for student in ("ann", "bob <b>", "cy"):
         page.goto(Path(course / "feedback" / student / NAME / f"{NAME}.html").as_uri())
         assert page.evaluate("window.pwned") is None
-        assert "of 3.3 points" in page.locator("body").inner_text()
+        assert "of 5.8 points" in page.locator("body").inner_text()

@@ -9,6 +9,8 @@ import pytest
 
 from mha_grader.__main__ import main
 from mha_grader.course.folders import Course
+from mha_grader.grading import grade as grading
+from mha_grader.grading.rebuild import Unusable
 from mha_grader.grading.session import Session
 from mha_grader.grading.settings import settings_of
 from mha_grader.learn.material import Material
@@ -27,8 +29,8 @@ RIGHT = WRONG_AXIS.replace("-1, keepdims", "axis, keepdims")
 def notebook(tmp_path):
     """Writes a notebook with code in some cells."""
 
-    def write(**code):
-        content = json.loads((ROOT / "exercises/single_head/single_head.ipynb").read_text("utf-8"))
+    def write(name="single_head", **code):
+        content = json.loads((ROOT / f"exercises/{name}/{name}.ipynb").read_text("utf-8"))
         for cell in content["cells"]:
             cell["source"] = code.get(cell["id"], cell["source"])
         path = tmp_path / "mine.ipynb"
@@ -62,6 +64,22 @@ def test_from_a_mistake_that_is_named_to_the_solution(notebook, capsys):
     assert "The book explains it: One head, section Softmax" in said
     assert main(["progress"]) == 0
     assert "Next: attention of single_head." in capsys.readouterr().out
+
+
+def test_what_a_person_marks_is_named_and_has_a_model_answer(notebook, capsys, monkeypatch):
+    nothing = grading.unusable_record(Material().assignment("real_heads"), Unusable("graded", ""), b"")
+    monkeypatch.setattr(grading, "grade_submission", lambda *arguments: nothing)
+    assert main(["check", notebook("real_heads")]) == 0
+    said = capsys.readouterr().out
+    assert "evidence: a person marks this one" in said
+    assert "Together 0 of 49 points" in said
+    for wanted in (False, True):
+        assert main(["check", "real_heads", "--solution", "evidence"]) == 0
+        said = capsys.readouterr().out
+        assert ("One map shows one sentence." in said) == wanted
+        assert ("* 1 point: a baseline" in said) == wanted
+    assert main(["progress"]) == 0
+    assert "real_heads: 0 of 49 points" in capsys.readouterr().out
 
 
 def test_a_file_is_checked_and_the_best_result_stays(tmp_path, capsys):

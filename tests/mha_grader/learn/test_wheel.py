@@ -124,7 +124,13 @@ def test_the_notebook_of_a_page_runs_with_nothing_else_of_the_course(unpacked, t
 
 def test_the_material_is_all_that_the_repository_has(unpacked):
     material = unpacked / "packages" / "mha_grader" / "learn" / "material"
-    for pattern in ("solutions/*.py", "exercises/*/*.ipynb", "exercises/*/*.py", "exercises/*/*.npz"):
+    for pattern in (
+        "solutions/*.py",
+        "solutions/*.toml",
+        "exercises/*/*.ipynb",
+        "exercises/*/*.py",
+        "exercises/*/*.npz",
+    ):
         wanted = {path.relative_to(ROOT) for path in ROOT.glob(pattern)}
         assert wanted
         assert {path.relative_to(material) for path in material.glob(pattern)} == wanted
