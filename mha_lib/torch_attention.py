@@ -118,7 +118,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(heads.transpose(1, 2).flatten(2))  # (batch, n, d_model)
 
     def split_heads(self, x: torch.Tensor) -> torch.Tensor:
-        """Give each head its own block of features, `(batch, heads, n, d_k)` (a helper, not graded)."""
+        """Give each head its block, `(batch, n, d_model)` to `(batch, heads, n, d_k)`; a helper, not graded."""
         x = x.unflatten(-1, (self.num_heads, self.d_k))  # (batch, n, heads, d_k)
         return x.transpose(1, 2)  # (batch, heads, n, d_k)
 
