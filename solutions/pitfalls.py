@@ -38,6 +38,8 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # cell. It prints `ok`, or one sentence that says what is wrong and how to see more. No item needs your code of
 # another one, but you may use it. You may add cells. Keep `checks.py` beside the notebook.
 #
+# The checks of items 6 to 9 print a line for each thing that they try: `ok` or `no`.
+#
 # **How it is graded.** Your mended functions meet the tests of the assignments before, part by part. Your checks
 # get functions that they can call but not read: right ones in many styles, which they must accept, and known
 # mistakes, which they should reject. Each rejected mistake earns points, but only if your check accepts every
