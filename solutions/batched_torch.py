@@ -192,7 +192,10 @@ check_close(
     weights,
     torch.tensor([[0.5, 0.5, 0.0], [0.0, 0.0, 0.0]]),
     mistakes={
-        "it attends to all keys alike; it should attend to none": [[0.5, 0.5, 0], [1 / 3, 1 / 3, 1 / 3]]
+        "the query attends equally to all keys; it should attend to none": [
+            [0.5, 0.5, 0],
+            [1 / 3, 1 / 3, 1 / 3],
+        ]
     },
 )
 check_close("output of a query without keys", output, torch.tensor([[2.0, 4.0], [0.0, 0.0]]))
@@ -307,7 +310,7 @@ def mask(rng):
     "torch.tensor([[True, False], [True, False]]))",
 )
 def mask_with_as_many_keys_as_queries(rng):
-    "The same if n = m, where queries and keys could be exchanged; and there is a key that nobody attends to."
+    "The rule also holds at n = m, where queries and keys could be exchanged, and with a key that no query sees."
     expect_output(*scalar_qkv(rng, n=6, m=6), np.insert(random_mask(rng, 6, 5), 3, False, axis=1))
 
 
@@ -461,7 +464,7 @@ def order_of_keys_does_not_matter(rng):
 
 @part(points=1, needs=("values", "mask"))
 def inputs_unchanged(rng):
-    "The caller's tensors are as they were."
+    "The caller's tensors are unchanged."
     for arrays in (decided_qkv(rng), [*decided_qkv(rng), random_mask(rng, 5, 7)]):
         attention(*map(tensor, arrays))
         expect_unchanged(attention, "attention")
@@ -518,7 +521,7 @@ check_close(
         "the scores were divided by the root of d_model; it should be that of d_k": [
             [[0.7516, 6.7365, 4.0, 0.0]] * 2
         ],
-        "the heads were cut out without exchanging the axes of tokens and heads": [
+        "the features were cut into heads without exchanging the axes of tokens and heads": [
             [[0.0, 8.0, 0.8240, 7.0]] * 2,
         ],
         VIEWED_AT_ONCE: [[[7.9973, 0.0013, 0.1439, 3.9281], [0.8240, 6.0, 1.0982, 7.9973]]],
@@ -608,7 +611,7 @@ def values(rng):
 
 @part(points=1, example="filled(MultiHeadAttention(2, 1))(torch.eye(2)[None])")
 def queries_and_keys(rng):
-    "With one head, the token's query is compared with all keys, and takes the values of those that fit."
+    "With one head, a token attends to the keys that match its query, and gets their values."
     expect_output(layers(rng), tokens(rng, 2, 5, 6))
 
 
@@ -640,7 +643,7 @@ def transposed_input(rng):
     example="filled(MultiHeadAttention(4, 2))(torch.eye(4)[None, :3])",
 )
 def scores(rng):
-    "Every key counts by its score, which is divided by the root of the width of one head."
+    "The scores are divided by the root of the width of one head."
     expect_output(layers(rng, 6, 1, "any"), tensor(rng.normal(size=(2, 5, 6))))
     expect_output(layers(rng, 12, 3, "any"), tensor(rng.normal(size=(2, 5, 12))))
 
@@ -663,7 +666,7 @@ def mask(rng):
 
 @part(points=1, needs=("values", "mask"))
 def another_mask_at_each_call(rng):
-    "Each call goes by its own mask, and a call without one by none, whatever came before."
+    "Each call uses its own mask, and a call without a mask uses none, whatever came before."
     pair, x = layers(rng, scores="equal"), tokens(rng, 2, 5, 6)
     for _ in range(2):
         expect_output(pair, x, tensor(random_mask(rng, 5, 5)))
@@ -735,7 +738,7 @@ def everything_dropped(rng):
 
 @part(points=1, needs=("several_heads", "mask"))
 def dropout_of_weights(rng):
-    "Dropout takes away weights, each head's by itself, and the others grow by 1/(1 - dropout)."
+    "Dropout removes weights, in each head independently, and the others grow by 1/(1 - dropout)."
     parameters = numbers(rng, 8, 2) | {"out_proj.weight": torch.eye(8)}
     layer, expected = twins(MultiHeadAttention, reference.MultiHeadAttention, parameters, 8, 2, dropout=0.5)
     layer.train()
@@ -756,7 +759,7 @@ def dropout_of_weights(rng):
 
 @part(points=1, needs="several_heads")
 def a_draw_for_each_weight(rng):
-    "Each weight is dropped or kept by a draw of its own: in each head, query, key and sequence, at each call."
+    "Each weight is drawn independently: in each head, query, key and sequence, at each call."
     batch, n, num_heads = 2, 5, 3
     d_model = n * num_heads
     # All scores are equal, and in each head the value of token j is 1 in feature j and 0 elsewhere, so that what
@@ -791,7 +794,7 @@ def moves_to_another_dtype(rng):
 
 @part(points=1, needs="values")
 def state_dict(rng):
-    "What load_state_dict loads under the names of the four linear layers is what the layer works with."
+    "The layer uses what load_state_dict loads under the names of the four linear layers."
     expect_output(reload(layers(rng), numbers(rng, 6, 1, "equal")), tokens(rng, 2, 5, 6))
 
 
@@ -812,7 +815,7 @@ def output_alone(rng):
 
 @part(points=1, needs=("values", "mask"))
 def input_unchanged(rng):
-    "The caller's tensors are as they were."
+    "The caller's tensors are unchanged."
     layer, _ = layers(rng)
     layer(tokens(rng, 2, 5, 6), tensor(random_mask(rng, 5, 5)))
     expect_unchanged(layer, "the layer")
@@ -980,7 +983,7 @@ def several_heads(rng):
 
 @part(points=2, needs="one_head", example="filled(CausalSelfAttention(4, 2, 3))(torch.eye(4)[None, :3])")
 def scores(rng):
-    "The first third of qkv_proj asks the second one, and scores are divided by the root of a head's width."
+    "The first third of qkv_proj makes queries, the second keys; scores are divided by the root of a head's width."
     expect_output(layers(rng, equal=False), tokens(rng, 2, 5, 6))
     expect_output(layers(rng, 12, 3, equal=False), tokens(rng, 2, 5, 12))
 
@@ -1058,7 +1061,7 @@ def nothing_else_is_trained(rng):
 
 @part(points=1, needs="one_head")
 def state_dict(rng):
-    "What load_state_dict loads under the names of the linear layers is what the layer works with."
+    "The layer uses what load_state_dict loads under the names of the linear layers."
     expect_output(reload(layers(rng), numbers(rng, 6)), tokens(rng, 2, 5, 6))
 
 
@@ -1071,7 +1074,7 @@ def output_alone(rng):
 
 @part(points=1, needs="one_head")
 def input_unchanged(rng):
-    "The caller's tensor is as it was."
+    "The caller's tensor is unchanged."
     layer, _ = layers(rng)
     layer(tokens(rng, 2, 5, 6))
     expect_unchanged(layer, "the layer")
@@ -1233,7 +1236,7 @@ def built_in_layer_without_biases(rng):
 
 @part(points=1, needs="projections")
 def weights_are_copies(rng):
-    "What happens to the built-in layer later does not change the new one."
+    "Later changes of the built-in layer do not reach the new one."
     builtin, here = builtins(rng)
     layer = converted(builtin)
     zeros = {"in_proj_weight": tensor(np.zeros((3 * D_MODEL, D_MODEL)))}
@@ -1243,7 +1246,7 @@ def weights_are_copies(rng):
 
 @part(points=1, needs="projections")
 def built_in_layer_unchanged(rng):
-    "The built-in layer is as it was: its weights, its dtype, its mode."
+    "The built-in layer is unchanged: its weights, its dtype, its mode."
     builtin, here = builtins(rng, dropout=1.0)
     builtin.train()
     converted(builtin)
@@ -1261,7 +1264,7 @@ def built_in_layer_unchanged(rng):
 
 @part(points=1, needs="projections")
 def dtype(rng):
-    "From a layer in float64 comes a layer in float64."
+    "A layer in float64 gives a layer in float64."
     builtin, here = builtins(rng)
     builtin.double()
     expect_state(converted(builtin), here.double(), "q_proj.weight", "out_proj.weight")
@@ -1409,7 +1412,7 @@ def mask(rng):
     "torch.tensor([[True, False], [True, False]]))",
 )
 def mask_with_as_many_keys_as_queries(rng):
-    "The same if n = m, where queries and keys could be exchanged; and there is a key that nobody attends to."
+    "The rule also holds at n = m, where queries and keys could be exchanged, and with a key that no query sees."
     expect_output(*scalar_qkv(rng, n=6, m=6), np.insert(random_mask(rng, 6, 5), 3, False, axis=1))
 
 
@@ -1461,7 +1464,7 @@ def other_dtypes(rng):
 
 @part(points=1, needs="mask")
 def inputs_unchanged(rng):
-    "The caller's tensors are as they were."
+    "The caller's tensors are unchanged."
     sdpa_attention(*map(tensor, [*scalar_qkv(rng), random_mask(rng, 5, 7, empty_rows=2)]))
     expect_unchanged(sdpa_attention, "sdpa_attention")
 

@@ -223,7 +223,7 @@ def scale_in_groups(rng):
     "np.array([[0.0, 1.0], [10.0, 0.0]]), 2, 2)",
 )
 def output_projection(rng):
-    "The heads, side by side, are multiplied with W_O."
+    "The concatenated heads are multiplied by W_O."
     X, W_Q, W_K, W_V, _, *numbers = decided(rng)
     expect_output((X, W_Q, W_K, W_V, rng.normal(size=(18, 18)), *numbers))
 
@@ -246,14 +246,14 @@ def batch(rng):
     "np.eye(4)[:, :2], np.eye(4), 4, 2)",
 )
 def groups_in_a_batch(rng):
-    "Each sequence of a batch has keys and values of its own, also where heads share them."
+    "Each sequence of a batch has its own keys and values, also where heads share them."
     expect_output(decided(rng, batch=2, num_kv_heads=3))
     expect_output(decided(rng, batch=3, num_kv_heads=2))
 
 
 @part(points=1, needs="as_many_key_heads")
 def inputs_unchanged(rng):
-    "The caller's arrays are as they were."
+    "The caller's arrays are unchanged."
     grouped_query_attention(*decided(rng))
     expect_unchanged(grouped_query_attention, "grouped_query_attention")
 
@@ -282,7 +282,7 @@ check_number(
     kv_cache_bytes(1, 3, 2, 1, 4),
     96,
     mistakes={
-        "one array, one layer, or numbers in place of their bytes were counted": 48,
+        "one array or one layer is counted, or numbers in place of bytes": 48,
         "three arrays were counted, but queries are not kept": 144,
         "scores between tokens were counted": 72,
     },
@@ -411,7 +411,7 @@ for i in range(5):
         mistakes={
             "nothing is remembered": tokens[:, i : i + 1],
             "the token sees only the first key": tokens[:, :1] if i else np.nan * tokens[:, :1],
-            "only the chunk before is remembered": tokens[:, max(i - 1, 0) : i + 1].mean(
+            "only the last chunk is in the cache": tokens[:, max(i - 1, 0) : i + 1].mean(
                 axis=1, keepdims=True
             ),
         },
@@ -545,7 +545,7 @@ def batch(rng):
     "[np.array([[[2.0]], [[10.0]]]), np.array([[[4.0]], [[30.0]]])]))[1]",
 )
 def batch_with_a_past(rng):
-    "Each sequence of a batch has a past of its own."
+    "Each sequence of a batch has its own past."
     X, weights = decided(rng, batch=3, n=4)
     expect_outputs(CachedAttention(*weights), X, weights, 1, 1, 1, 1)
 
@@ -567,7 +567,7 @@ def scale(rng):
     ".forward(np.array([[[1.0, 2.0]]]))",
 )
 def output_projection(rng):
-    "The heads, side by side, are multiplied with W_O."
+    "The concatenated heads are multiplied by W_O."
     X, (W_Q, W_K, W_V, _, num_heads) = decided(rng)
     weights = (W_Q, W_K, W_V, rng.normal(size=(9, 9)), num_heads)
     expect_last(CachedAttention(*weights), X, weights)
@@ -575,7 +575,7 @@ def output_projection(rng):
 
 @part(points=1, needs="token_by_token")
 def reset(rng):
-    "After a reset nothing is remembered, and another number of sequences may come."
+    "After a reset the cache is empty, and another number of sequences may come."
     X, weights = decided(rng, batch=1)
     layer = CachedAttention(*weights)
     layer.forward(X)
@@ -588,7 +588,7 @@ def reset(rng):
 
 @part(points=1, needs="token_by_token")
 def two_objects(rng):
-    "Two objects that get their tokens in turn do not see each other's."
+    "Two objects that get their tokens in turn do not see each other's tokens."
     X, weights = decided(rng)
     Y, other_weights = decided(rng)
     layer, other = CachedAttention(*weights), CachedAttention(*other_weights)
@@ -606,7 +606,7 @@ def two_objects(rng):
 
 @part(points=1, needs="one_chunk")
 def inputs_unchanged(rng):
-    "The caller's arrays, the weights as well as the chunk, are as they were."
+    "The caller's arrays, weights and chunk, are unchanged."
     X, weights = decided(rng)
     layer = CachedAttention(*weights)
     expect_unchanged(layer, "Making an object")
@@ -688,7 +688,7 @@ check_close(
     pruned_attention(X, *(np.tile(W, 3) for W in (W_Q, W_K, W_V)), np.tile(W_O / 3.0, (3, 1)), 3),
     [[[0.0, 0.0, 2.5, 3.5], [0.0, 0.0, 2.5, 3.5]]],
     mistakes={
-        "the scores were divided by the root of what all heads together are wide": [
+        "the scores were divided by the root of the width of all heads together": [
             [[0.0, 0.0, 2.3069, 3.3069]] * 2
         ],
     },
@@ -766,7 +766,7 @@ def scale(rng):
     "np.array([[0.0, 1.0], [10.0, 0.0]]), 2)",
 )
 def output_projection(rng):
-    "The heads, side by side, are multiplied with W_O."
+    "The concatenated heads are multiplied by W_O."
     X, W_Q, W_K, W_V, _, num_heads = decided(rng)
     expect_output((X, W_Q, W_K, W_V, rng.normal(size=(12, 12)), num_heads))
 
@@ -796,7 +796,7 @@ def narrower_in_a_batch(rng):
 
 @part(points=1, needs="full_width")
 def inputs_unchanged(rng):
-    "The caller's arrays are as they were."
+    "The caller's arrays are unchanged."
     pruned_attention(*decided(rng))
     expect_unchanged(pruned_attention, "pruned_attention")
 
@@ -837,8 +837,8 @@ check_close(
     pruned[0],
     [[1.0, 2.0, 5.0, 6.0, 7.0, 8.0]],
     mistakes={
-        "the heads are counted from 1, but they should be from 0": [[3.0, 4.0, 5.0, 6.0, 7.0, 8.0]],
-        "the columns of a head stand side by side": [[1.0, 3.0, 4.0, 5.0, 7.0, 8.0]],
+        "the heads are counted from 1, but they count from 0": [[3.0, 4.0, 5.0, 6.0, 7.0, 8.0]],
+        "the columns of a head are adjacent": [[1.0, 3.0, 4.0, 5.0, 7.0, 8.0]],
     },
 )
 check_close("W_V without head 1", pruned[2], [[100.0, 200.0, 500.0, 600.0, 700.0, 800.0]])
@@ -854,8 +854,8 @@ check_close(
     prune_heads(W, 10 * W, 100 * W, W.T, 4, [0, 2])[1],
     [[30.0, 40.0, 70.0, 80.0]],
     mistakes={
-        "after the first head was removed, the numbers of the others have moved": [[30.0, 40.0, 50.0, 60.0]],
-        "only the first one of the list was removed": [[30.0, 40.0, 50.0, 60.0, 70.0, 80.0]],
+        "after the first head is removed, the numbers of the others change": [[30.0, 40.0, 50.0, 60.0]],
+        "only the first head of the list was removed": [[30.0, 40.0, 50.0, 60.0, 70.0, 80.0]],
     },
 )
 check_close("W_Q without any change", prune_heads(W, W, W, W.T, 4, [])[0], W)
@@ -916,7 +916,7 @@ def one_head(rng):
     "4, [0, 2])",
 )
 def several_heads(rng):
-    "Several heads can go at once, in whatever order they are listed."
+    "Several heads can be removed at once, listed in any order."
     heads = [int(head) for head in rng.permutation([1, 2, 3, 4])[:2]]
     expect_pruned(rng, some_layer(rng), 5, sorted(heads))
     expect_pruned(rng, some_layer(rng), 5, sorted(heads, reverse=True))
@@ -944,7 +944,7 @@ def pruned_before(rng):
 
 @part(points=1, needs="one_head")
 def smaller(rng):
-    "The weights are smaller by what the removed heads owned."
+    "The weights lose exactly the columns and rows of the removed heads."
     weights, _ = five_of(prune_heads(*some_layer(rng), 5, [1, 3]))
     shapes = [W.shape if isinstance(W, np.ndarray) else None for W in weights]
     expected = [(15, 9)] * 3 + [(9, 15)]
@@ -960,7 +960,7 @@ def number_of_heads(rng):
 
 @part(points=1, needs="one_head")
 def inputs_unchanged(rng):
-    "The caller's arrays and list are as they were."
+    "The caller's arrays and list are unchanged."
     prune_heads(*some_layer(rng), 5, [3, 1])
     expect_unchanged(prune_heads, "prune_heads")
 

@@ -133,7 +133,7 @@ def model_of(rng, *sizes):
 
 @part(points=2)
 def reads_the_text(rng):
-    "The logits have the right shape, and at every place they depend on its own token and on the first one."
+    "The logits have the right shape; at every position they depend on its token and on the first one."
     model, ids = model_of(rng), drawn(rng)
     got = logits_of(model, ids)
     for place in (0, 5):
@@ -158,7 +158,7 @@ def no_look_ahead(rng):
 
 @part(points=2, needs="no_look_ahead")
 def no_look_ahead_by_gradient(rng):
-    "No gradient of a place's logits reaches the embedding of a token that stands only later."
+    "No gradient of the logits at a position reaches the embedding of a token that occurs only later."
     model = model_of(rng)
     ids = tensor(rng.permutation(VOCABULARY)[:8][None])  # all different
     held = model.state_dict()
@@ -255,8 +255,8 @@ check_close(
     torch.tensor(0.9378),
     tolerance=1e-3,
     mistakes={
-        "each place is compared with its own token, which it has just read": [[0.9678]],
-        "the surprises are summed; the loss is their mean": 2.8134,
+        "each position is compared with its own token, which the model has just read": [[0.9678]],
+        "the losses of the tokens are summed; the loss is their mean": 2.8134,
     },
 )
 ### BEGIN HIDDEN TESTS
@@ -275,7 +275,7 @@ def bigram(rng, vocabulary=5):
     points=3, example="loss(torch.nn.Embedding.from_pretrained(torch.eye(3)), torch.tensor([[0, 1, 1, 2]]))"
 )
 def values(rng):
-    "The loss is the mean of −log p of each next token, over all places and sequences."
+    "The loss is the mean of −log p of each next token, over all positions and sequences."
     for shape in ((3, 7), (1, 2), (4, 3)):
         model, table = bigram(rng)
         ids = tensor(rng.integers(5, size=shape))
@@ -297,7 +297,7 @@ def gradient(rng):
 
 @part(points=1, needs="values")
 def inputs_unchanged(rng):
-    "The caller's tokens are as they were."
+    "The caller's tokens are unchanged."
     loss(bigram(rng)[0], tensor(rng.integers(5, size=(3, 6))))
     expect_unchanged(loss, "loss")
 
@@ -432,7 +432,7 @@ def cache(rng):
 
 @part(points=1, needs="greedy")
 def inputs_unchanged(rng):
-    "The caller's tokens are as they were."
+    "The caller's tokens are unchanged."
     sample(model_of(rng), tensor(rng.integers(11, size=(2, 3))), 4, 0)
     expect_unchanged(sample, "sample")
 

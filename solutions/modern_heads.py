@@ -130,9 +130,11 @@ check_close(
     torch.tensor([[[[-0.8391, 0.5403, -0.5440, 0.8415]]]]),
     tolerance=1e-3,
     mistakes={
-        "neighbours are paired, but feature 0 belongs to feature 2": [[[[-0.2950, -1.3831, 0.0, 0.0]]]],
-        "the pairs are turned the other way round": [[[[-0.8391, 0.5403, 0.5440, -0.8415]]]],
-        "all pairs are turned by the same angle": [[[[-0.8391, -0.8391, -0.5440, -0.5440]]]],
+        "neighbouring features are paired, but feature 0 belongs with feature 2": [
+            [[[-0.2950, -1.3831, 0.0, 0.0]]]
+        ],
+        "the pairs are rotated the other way": [[[[-0.8391, 0.5403, 0.5440, -0.8415]]]],
+        "all pairs are rotated by the same angle": [[[[-0.8391, -0.8391, -0.5440, -0.5440]]]],
         "cosine and sine are exchanged": [[[[-0.5440, 0.8415, -0.8391, 0.5403]]]],
         "the exponent should be −2i/d_k; this is −i/d_k": [[[[-0.8391, -0.9998, -0.5440, -0.0206]]]],
     },
@@ -145,7 +147,7 @@ check_close(
     torch.tensor([-0.6772, 0.5003, 0.9034, -0.9589]),
     tolerance=1e-3,
     mistakes={
-        "the tokens were counted from 0; it should go by positions": [0.0830, 0.4320, 1.1260, -0.9915],
+        "the tokens were counted from 0; the angles should use positions": [0.0830, 0.4320, 1.1260, -0.9915],
     },
 )
 both = rotary(
@@ -182,35 +184,35 @@ ONE = "rotary(torch.ones(1, 1, 3, 2), torch.arange(3))"
 
 @part(points=2, example=ONE)
 def one_pair(rng):
-    "With two features there is one pair, which is turned by the position itself."
+    "With two features there is one pair, which is rotated by the position itself."
     expect_turned(features(rng, 2, 3, 5, 2), np.arange(5))
     expect_turned(features(rng, 1, 3, 2, 2), np.arange(2))
 
 
 @part(points=2, example="rotary(torch.arange(4.0).view(1, 1, 1, 4), torch.tensor([1]), 1.0)")
 def pairs(rng):
-    "Features i and i + d_k/2 are a pair; with base 1 all pairs are turned by the same angle."
+    "Features i and i + d_k/2 are a pair; with base 1 all pairs are rotated by the same angle."
     expect_turned(features(rng, 2, 3, 5, 6), np.arange(5), 1.0)
     expect_turned(features(rng, 3, 1, 4, 8), np.arange(4), 1.0)
 
 
 @part(points=2, needs="pairs", example="rotary(torch.ones(1, 1, 2, 4), torch.tensor([0, 5]))")
 def speeds(rng):
-    "Pair i is turned by the position times base^(−2i/d_k), with base 10,000 if nothing else is said."
+    "Pair i is rotated by the position times base^(−2i/d_k), with base 10,000 by default."
     for d_k in (4, 6, 10):
         expect_turned(features(rng, 2, 3, 5, d_k), np.arange(5))
 
 
 @part(points=1, needs="pairs", example="rotary(torch.ones(1, 1, 2, 4), torch.tensor([0, 5]), 100.0)")
 def other_bases(rng):
-    "The base can be another one."
+    "The argument base is used."
     for base in (100.0, 500000.0):
         expect_turned(features(rng, 2, 3, 5, 6), np.arange(5), base)
 
 
 @part(points=2, needs="one_pair", example="rotary(torch.ones(1, 1, 2, 2), torch.tensor([3, 5]))")
 def any_positions(rng):
-    "Positions need not start at 0 nor lie side by side, as with the tokens that come after a cache."
+    "Positions need not start at 0 nor be consecutive, as with the tokens after a cache."
     expect_turned(features(rng, 2, 3, 5, 2), rng.choice(np.arange(1, 500), 5, replace=False))
     expect_turned(features(rng, 2, 3, 5, 2), np.arange(5) + rng.integers(5, 100))
 
@@ -254,7 +256,7 @@ def gradient(rng):
 
 @part(points=1, needs="one_pair")
 def input_unchanged(rng):
-    "The caller's tensors are as they were."
+    "The caller's tensors are unchanged."
     rotary(features(rng, 2, 3, 5, 2), torch.arange(5))
     expect_unchanged(rotary, "rotary")
 
@@ -311,7 +313,7 @@ check_equal(
             [True, True, False, False],
             [False, True, True, False],
         ],
-        "nothing is hidden on the left: this is the causal mask": [
+        "no key on the left is hidden: this is the causal mask": [
             [True, True, False, False],
             [True, True, True, False],
             [True, True, True, True],
@@ -490,7 +492,7 @@ def values(rng):
     "torch.tensor([[1.0, -1.0]]), torch.tensor([[1.0, 3.0]]), torch.eye(2), 1)",
 )
 def queries_and_keys(rng):
-    "With one head, a token's query x W_Q is compared with all keys c W_UK, and takes the values of those that fit."
+    "With one head, a token attends to the keys c W_UK that match its query x W_Q, and gets their values."
     expect_output(*latent(rng, decided_layer(rng, 2, 5, 1, 6)))
 
 
@@ -518,7 +520,7 @@ def scale(rng):
 
 @part(points=1, needs=("scale", "several_heads"))
 def all_together(rng):
-    "Several heads with scores of every size."
+    "The output is right with several heads and scores of every size."
     expect_output(*drawn(rng, 2, 5, 12, 3, 4, 4, 7))
 
 
@@ -555,7 +557,7 @@ def gradient(rng):
 
 @part(points=1, needs="values")
 def inputs_unchanged(rng):
-    "The caller's tensors are as they were."
+    "The caller's tensors are unchanged."
     latent_attention(*latent(rng, random_layer(rng, 2, 5, 1, 6)), tensor(random_mask(rng, 5, 5)))
     expect_unchanged(latent_attention, "latent_attention")
 
@@ -682,7 +684,7 @@ def no_key_is_formed(rng):
     "torch.zeros(1, 1), torch.tensor([[1e30]]), torch.eye(1), 1)",
 )
 def no_value_is_formed(rng):
-    "Values that would overflow do no harm, since what is averaged are the latents."
+    "Values that would overflow do no harm, since the latents are averaged."
     expect_finite(overflowing(rng, 0.0, 1e30))
 
 
@@ -865,7 +867,7 @@ def gradient(rng):
 
 @part(points=1, needs="equal_scores")
 def inputs_unchanged(rng):
-    "The caller's tensors are as they were."
+    "The caller's tensors are unchanged."
     qk_norm_attention(*qkv(rng, heads=2, d_k=3), factors(rng, 2), tensor(random_mask(rng, 5, 7)))
     expect_unchanged(qk_norm_attention, "qk_norm_attention")
 

@@ -187,16 +187,16 @@ check_close(
     split_heads(x, 2),
     [[[[10, 11], [20, 21], [30, 31]], [[12, 13], [22, 23], [32, 33]]]],
     mistakes={
-        "one reshape gave the shape, but head 0 holds token 0 whole and half of token 1": [
+        "one reshape gives the shape, but head 0 holds all of token 0 and half of token 1": [
             [[[10, 11], [12, 13], [20, 21]], [[22, 23], [30, 31], [32, 33]]]
         ],
-        "the heads take turns, feature by feature; each should have a block of its own": [
+        "the heads alternate, feature by feature; each should have its own block": [
             [[[10, 12], [20, 22], [30, 32]], [[11, 13], [21, 23], [31, 33]]]
         ],
-        "the axis of the heads stands behind that of the tokens": [
+        "the axis of the heads comes after that of the tokens": [
             [[[10, 11], [12, 13]], [[20, 21], [22, 23]], [[30, 31], [32, 33]]]
         ],
-        "the heads stand before the batch": [
+        "the axis of the heads comes before that of the batch": [
             [[[10, 11], [20, 21], [30, 31]]],
             [[[12, 13], [22, 23], [32, 33]]],
         ],
@@ -215,7 +215,7 @@ def expect_split(rng, batch, n, heads, d_k):
 
 @part(points=1, example="split_heads(np.arange(6.0).reshape(1, 1, 6), 2)")
 def one_token(rng):
-    "Of a single token, head i gets the i-th block of features."
+    "Head i gets the i-th block of features of a single token."
     expect_split(rng, batch=4, n=1, heads=3, d_k=5)
 
 
@@ -236,7 +236,7 @@ def does_not_divide(rng):
 
 @part(points=1, needs="values")
 def input_unchanged(rng):
-    "The caller's array is as it was, its shape included."
+    "The caller's array is unchanged, its shape included."
     split_heads(rng.normal(size=(2, 5, 12)), 3)
     expect_unchanged(split_heads, "split_heads")
 
@@ -267,14 +267,14 @@ check_close(
     combine_heads(x),
     [[[10, 11, 12, 13], [20, 21, 22, 23], [30, 31, 32, 33]]],
     mistakes={
-        "one reshape gave the shape, but the first row holds two tokens of head 0": [
+        "one reshape gives the shape, but the first row holds two tokens of head 0": [
             [[10, 11, 20, 21], [30, 31, 12, 13], [22, 23, 32, 33]]
         ],
-        "the heads take turns, feature by feature; each should have a block of its own": [
+        "the heads alternate, feature by feature; each should have its own block": [
             [[10, 12, 11, 13], [20, 22, 21, 23], [30, 32, 31, 33]]
         ],
-        "the heads were averaged; they should lie side by side": [[[11, 12], [21, 22], [31, 32]]],
-        "the heads were added up; they should lie side by side": [[[22, 24], [42, 44], [62, 64]]],
+        "the heads were averaged; they should be concatenated": [[[11, 12], [21, 22], [31, 32]]],
+        "the heads were added up; they should be concatenated": [[[22, 24], [42, 44], [62, 64]]],
     },
 )
 check_close(
@@ -293,13 +293,13 @@ def expect_combined(rng, batch, heads, n, d_k):
 
 @part(points=1, example="combine_heads(np.arange(6.0).reshape(1, 3, 1, 2))")
 def one_token(rng):
-    "The heads of a single token lie side by side, head 0 first."
+    "The heads of a single token are concatenated, head 0 first."
     expect_combined(rng, batch=5, heads=4, n=1, d_k=3)
 
 
 @part(points=3, example="combine_heads(np.arange(12.0).reshape(1, 2, 3, 2))")
 def values(rng):
-    "Each token gets the features of all its heads, side by side."
+    "Each token gets the concatenated features of all heads."
     expect_combined(rng, batch=2, heads=3, n=5, d_k=4)
     expect_combined(rng, batch=3, heads=2, n=4, d_k=7)
     expect_combined(rng, batch=2, heads=5, n=3, d_k=1)
@@ -307,14 +307,14 @@ def values(rng):
 
 @part(points=1, needs="values")
 def undoes_split_heads(rng):
-    "What was cut into heads comes back as it was."
+    "combine_heads undoes split_heads."
     x = rng.normal(size=(3, 4, 10))
     expect_close(combine_heads(reference.split_heads(x, 2)), x)
 
 
 @part(points=1, needs="values")
 def input_unchanged(rng):
-    "The caller's array is as it was, its shape included."
+    "The caller's array is unchanged, its shape included."
     combine_heads(rng.normal(size=(2, 3, 5, 4)))
     expect_unchanged(combine_heads, "combine_heads")
 
@@ -384,13 +384,13 @@ check_close(
         "the last projection, W_O, is missing": [[[6, 1, -3, 15], [6, 1, -2, 12], [6, 1, -2, 12]]],
         "W_O was transposed": [[[7, 1, -3, 12], [7, 1, -2, 10], [7, 1, -2, 10]]],
         "W_Q, W_K and W_V were transposed": [[[18, 13, 0, 0], [18, 13, 0, 0], [18, 13, 0, 0]]],
-        "it was cut into heads by one reshape, which mixes tokens": [
+        "one reshape cut the features into heads, which mixes tokens": [
             [[3, 6, 11, 10], [3, 6, 11, 10], [3, 6, 11, 10]]
         ],
-        "the heads were put together by one reshape, which mixes tokens": [
+        "one reshape merged the heads, which mixes tokens": [
             [[6, 7, 7, 1], [6, 7, 12, 15], [-2, 10, 10, 12]]
         ],
-        "one reshape in, one reshape out: they undo each other, but in between tokens are mixed": [
+        "the reshapes before and after undo each other, but in between tokens are mixed": [
             [[3, 6, 6, 3], [3, 6, 11, 10], [1, 11, 11, 10]]
         ],
         "a head saw only its own slice of the features of X; it should see all of them": [
@@ -439,7 +439,7 @@ check_close(
             [[3, 4], [2.5, 2.5]],
         ],
         "both sequences got the mask of the first one": [[[2, 0], [3, 4]], [[1, 3], [3, 4]]],
-        "heads got the masks of sequences: look at which axis of the mask meets which axis of the scores": [
+        "heads got the masks of sequences: which axis of the mask meets which axis of the scores?": [
             [[2, 4], [3, 8]],
             [[1, 4], [3, 5]],
         ],
@@ -511,7 +511,7 @@ def scale(rng):
 
 @part(points=2)
 def all_together(rng):
-    "Any tokens, or a single one, any weights, any number of heads."
+    "The output is right for any tokens, also a single one, and any weights and number of heads."
     expect_output(*random_layer(rng, batch=2, n=5, num_heads=3, d_k=4))
     expect_output(*random_layer(rng, batch=3, n=4, num_heads=2, d_k=7))
     expect_output(*random_layer(rng, batch=2, n=3, num_heads=5, d_k=1))
@@ -556,7 +556,7 @@ def mask_for_each_sequence(rng):
 
 @part(points=1, needs=("all_together", "mask"))
 def all_together_with_a_mask(rng):
-    "Any tokens and weights under a mask."
+    "Under a mask the output is right for any tokens and weights."
     expect_output(*random_layer(rng, batch=2, n=5, num_heads=3, d_k=4), random_mask(rng, 5, 5))
     expect_output(*random_layer(rng, batch=2, n=7, num_heads=3, d_k=4), random_mask(rng, 2, 1, 7, 7))
 
@@ -593,7 +593,7 @@ def output_alone(rng):
 
 @part(points=1, needs="one_head")
 def inputs_unchanged(rng):
-    "The caller's arrays are as they were."
+    "The caller's arrays are unchanged."
     multi_head_attention(*random_layer(rng, batch=2, n=5, num_heads=3, d_k=4))
     expect_unchanged(multi_head_attention, "multi_head_attention")
     multi_head_attention(*random_layer(rng, batch=2, n=5, num_heads=3, d_k=4), random_mask(rng, 2, 1, 5, 5))
@@ -740,7 +740,7 @@ def several_heads(rng):
 
 @part(points=2)
 def all_together(rng):
-    "Any tokens, any weights, any number of heads."
+    "The output is right for any tokens, weights and number of heads."
     expect_output(*random_layer(rng, batch=2, n=5, num_heads=3, d_k=8))
     expect_output(*random_layer(rng, batch=3, n=4, num_heads=2, d_k=7))
     expect_output(*random_layer(rng, batch=1, n=130, num_heads=2, d_k=5))
@@ -771,7 +771,7 @@ def output_alone(rng):
 
 @part(points=1, needs="past_only")
 def inputs_unchanged(rng):
-    "The caller's arrays are as they were."
+    "The caller's arrays are unchanged."
     causal_multi_head_attention(*random_layer(rng, batch=2, n=5, num_heads=3, d_k=4))
     expect_unchanged(causal_multi_head_attention, "causal_multi_head_attention")
 
@@ -810,9 +810,9 @@ check_close(
     cross_attention(X, memory, W_Q, W_K, W_V, W_O, 2),
     [[[6, 9, 9, 3], [6, 9, 9, 3]]],
     mistakes={
-        "the memory was not looked at: keys and values came from X": [[[6, 12, 10, 5], [6, 12, 14, 7]]],
+        "the memory is not used: keys and values come from X": [[[6, 12, 10, 5], [6, 12, 14, 7]]],
         "the last projection, W_O, is missing": [[[6, 3, 6, 3], [6, 3, 6, 3]]],
-        "X itself was looked at as well as the memory": [[[6, 10.2, 11, 4], [6, 10.2, 10.6667, 4.3333]]],
+        "the tokens attend to X as well as to the memory": [[[6, 10.2, 11, 4], [6, 10.2, 10.6667, 4.3333]]],
     },
 )
 longer = np.concatenate([memory, memory], axis=1)  # (batch, m, d_model) = (1, 6, 4)
@@ -891,7 +891,7 @@ def several_heads(rng):
 
 @part(points=2)
 def all_together(rng):
-    "Any tokens, any weights, any number of heads; a single token may ask, and the memory may be a single token."
+    "The output is right for any tokens, weights and heads, and for a single token in X or in the memory."
     expect_output(*with_memory(5, *random_layer(rng, batch=2, n=12, num_heads=3, d_k=8)))
     expect_output(*with_memory(6, *random_layer(rng, batch=3, n=10, num_heads=2, d_k=7)))
     expect_output(*with_memory(1, *random_layer(rng, batch=2, n=5, num_heads=3, d_k=4)))
@@ -921,7 +921,7 @@ def output_alone(rng):
 
 @part(points=1, needs="from_memory")
 def inputs_unchanged(rng):
-    "The caller's arrays are as they were."
+    "The caller's arrays are unchanged."
     cross_attention(*with_memory(5, *random_layer(rng, batch=2, n=12, num_heads=3, d_k=4)))
     expect_unchanged(cross_attention, "cross_attention")
 
@@ -1079,7 +1079,7 @@ check_number(
         "the projection with W_O is missing": 630,
         "only the projections are counted": 600,
         "the weights times the values are missing": 690,
-        "n and d_model have changed places": 660,
+        "n and d_model are exchanged": 660,
         "half of the scores are missing; there is no mask": 720,
     },
 )
@@ -1100,7 +1100,7 @@ def flops_of(n, d_model):
 
 @part(points=2, example="attention_flops(2, 3)")
 def projections(rng):
-    "What grows in proportion to the number of tokens is the cost of the four projections."
+    "The cost in proportion to the number of tokens is that of the four projections."
     for n, d_model in [(3, 512), (int(rng.integers(4, 99)), int(rng.integers(4, 99)))]:
         once, twice = flops_of(n, d_model), flops_of(2 * n, d_model)
         expect(4 * once - twice == 16 * n * d_model**2, "the cost of the projections is not right")
@@ -1108,7 +1108,7 @@ def projections(rng):
 
 @part(points=2, example="attention_flops(2, 3)")
 def scores_and_values(rng):
-    "What grows with the square of the number of tokens is the cost of the scores and the weighted values."
+    "The cost that grows with the square of the number of tokens is that of the scores and the weighted values."
     for n, d_model in [(3, 512), (int(rng.integers(4, 99)), int(rng.integers(4, 99)))]:
         once, twice = flops_of(n, d_model), flops_of(2 * n, d_model)
         expect(twice - 2 * once == 8 * n**2 * d_model, "the cost of scores and weighted values is not right")

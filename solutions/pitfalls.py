@@ -119,7 +119,7 @@ check_unchanged("repaired_scale leaves its arguments alone", repaired_scale, Q, 
     example="repaired_scale(np.ones((1, 2, 4)), np.eye(4)[None], np.arange(4.0).reshape(1, 4, 1) ** 2)",
 )
 def mended(rng):
-    "What was broken is mended: in a batch, too, the scores are divided by √d_k."
+    "The mistake is mended: in a batch, too, the scores are divided by √d_k."
     # Values as wide as keys: only the axis is at stake here.
     Q, K, V = (rng.normal(size=(2, tokens, 3)) for tokens in (5, 7, 7))
     output, _ = pair_of(repaired_scale(Q, K, V))
@@ -169,7 +169,7 @@ check_close("output under a mask", output, [[6.0]])
     example="repaired_mask(np.zeros((1, 2)), np.ones((2, 2)), np.array([[4.0], [8.0]]), np.array([[True, False]]))",
 )
 def mended(rng):
-    "What was broken is mended: under a mask, too, the weights of a query sum to 1."
+    "The mistake is mended: under a mask, too, the weights of a query sum to 1."
     # Each token sees two others and itself, in both directions: only what the weights sum to is at stake here.
     near = np.abs(np.arange(7) - np.arange(7)[:, None]) % 6 <= 1  # (n, n), on a ring
     order = rng.permutation(7)
@@ -219,7 +219,7 @@ check_close(
 
 @part(points=1, example="repaired_split(np.arange(8.0).reshape(1, 2, 4), 2)")
 def mended(rng):
-    "What was broken is mended: head i holds its own features of every token."
+    "The mistake is mended: head i holds its own features of every token."
     x = rng.normal(size=(2, 3, 20))
     expect_close(repaired_split(x, 5), reference.repaired_split(x, 5))
 
@@ -269,7 +269,7 @@ check_close(
 
 @part(points=1, example="repaired_merge(np.arange(8.0).reshape(1, 2, 2, 2))")
 def mended(rng):
-    "What was broken is mended: a token's row holds what all heads have for that token."
+    "The mistake is mended: a token's row holds what all heads have for that token."
     x = rng.normal(size=(2, 5, 3, 4))
     expect_close(repaired_merge(x), reference.repaired_merge(x))
 
@@ -311,7 +311,7 @@ check_equal(
 
 @part(points=1, example="repaired_causal(2, 4)")
 def mended(rng):
-    "What was broken is mended: the last query is lined up with the last key."
+    "The mistake is mended: the last query is lined up with the last key."
     mask = repaired_causal(3, 8)
     expect_close(mask * 1.0 if isinstance(mask, np.ndarray) else mask, reference.repaired_causal(3, 8) * 1.0)
 

@@ -109,7 +109,7 @@ check_close(
             [0.0625, 0.125, 0.3125],
             [0.1875, 0.1875, 0.125],
         ],
-        "each column sums to 1; without an axis argument it should be each row": [
+        "each column sums to 1; by default each row should": [
             [0.25, 0.4, 0.7143],
             [0.75, 0.6, 0.2857],
         ],
@@ -134,7 +134,7 @@ def values(rng):
 
 @part(points=1, example="softmax(np.array([[[0.0, 1.0], [2.0, 2.0], [5.0, 3.0]]]))")
 def any_number_of_axes(rng):
-    "Without an axis argument the last axis is meant, however many axes there are."
+    "The default axis is the last one, however many axes there are."
     for shape in [(6,), (2, 5, 3), (3, 2, 4, 5)]:
         x = rng.normal(size=shape)
         expect_close(softmax(x), reference.softmax(x))
@@ -165,14 +165,14 @@ def rows_far_apart(rng):
 
 @part(points=1, example="softmax(np.array([0.0, 1000.0]))")
 def logits_far_apart_in_a_row(rng):
-    "Also where one logit of a row lies thousands above another one, nothing overflows."
+    "Nothing overflows if one logit of a row lies thousands above another one."
     x = rng.permutation(np.array([-3000.0, 0.0, 0.5, 3000.0, 3000.7]))
     expect_close(softmax(x), reference.softmax(x), tolerance=1e-2)
 
 
 @part(points=1, needs="values")
 def input_unchanged(rng):
-    "The caller's array is as it was."
+    "The caller's array is unchanged."
     softmax(rng.normal(size=(3, 5)))
     expect_unchanged(softmax, "softmax")
 
@@ -443,7 +443,7 @@ def order_of_keys_does_not_matter(rng):
 
 @part(points=1, needs=("values", "mask"))
 def inputs_unchanged(rng):
-    "The caller's arrays are as they were."
+    "The caller's arrays are unchanged."
     attention(*decided_qkv(rng))
     expect_unchanged(attention, "attention")
     attention(*decided_qkv(rng), np.ones((5, 7), dtype=bool))
@@ -522,7 +522,7 @@ check_equal(
     causal_mask(2, 3),
     [[True, True, False], [True, True, True]],
     mistakes={
-        "the first query was put beside the first key, but the last belongs beside the last": [
+        "the first query is lined up with the first key; the last should line up with the last": [
             [True, False, False],
             [True, True, False],
         ]
@@ -591,7 +591,7 @@ check_equal(
     padding_mask(np.array([2, 4, 1]), 4),
     [[[[True, True, False, False]]], [[[True, True, True, True]]], [[[True, False, False, False]]]],
     mistakes={
-        "one position too many is real: a sequence of length 2 has the positions 0 and 1": [
+        "one position too many counts as real: a sequence of length 2 has the positions 0 and 1": [
             [[[True, True, True, False]]],
             [[[True, True, True, True]]],
             [[[True, True, False, False]]],
@@ -683,11 +683,11 @@ check_equal(
             [[[True, False, False], [True, True, False], [True, True, True]]],
             [[[True, False, False], [True, True, False], [True, True, True]]],
         ],
-        "a key is allowed if one of the rules allows it; both must": [
+        "a key is kept if one of the rules allows it; both must": [
             [[[True, True, False], [True, True, False], [True, True, True]]],
             [[[True, True, True], [True, True, True], [True, True, True]]],
         ],
-        "queries that are padding were masked; it should be keys": [
+        "queries that are padding were masked; keys should be": [
             [[[True, False, False], [True, True, False], [False, False, False]]],
             [[[True, False, False], [True, True, False], [True, True, True]]],
         ],
@@ -739,7 +739,7 @@ def boolean(rng):
 
 @part(points=1, needs="padding_at_the_end")
 def input_unchanged(rng):
-    "The caller's array keep is as it was."
+    "The caller's array keep is unchanged."
     decoder_mask(5, np.arange(5) < rng.permutation([2, 3, 5])[:, None])
     expect_unchanged(decoder_mask, "decoder_mask")
 

@@ -100,7 +100,7 @@ check_close(
     torch.tensor([[[-0.158655], [0.0], [0.841345], [10.0]]]),
     mistakes={
         "this is the ReLU, which is 0 below 0": [[[0.0], [0.0], [1.0], [10.0]]],
-        "there is no curve between the layers": [[[-1.0], [0.0], [1.0], [10.0]]],
+        "there is no non-linearity between the layers": [[[-1.0], [0.0], [1.0], [10.0]]],
         "this is the approximation by tanh": [[[-0.158808], [0.0], [0.841192], [10.0]]],
         "this is the SiLU, x times the logistic function": [[[-0.268941], [0.0], [0.731059], [9.999546]]],
     },
@@ -141,7 +141,7 @@ def expect_output(pair, x, tolerance=1e-3):
 
 @part(points=2, example="filled(FeedForward(2, 3))(10 + torch.eye(2)[None])")
 def values(rng):
-    "Each token goes through up and down; what reaches the curve is above 10 here, where it changes nothing."
+    "Each token passes through up and down; here the non-linearity gets inputs above 10, which it leaves unchanged."
     expect_output(layers(rng), positive(rng))
 
 
@@ -199,7 +199,7 @@ def registered(rng):
 
 @part(points=1, needs="values")
 def input_unchanged(rng):
-    "The caller's tensor is as it was."
+    "The caller's tensor is unchanged."
     layer, _ = layers(rng)
     layer(positive(rng))
     expect_unchanged(layer, "the layer")
@@ -268,9 +268,7 @@ for norm_first, expected in ((True, [[[2.0, 4.0]]]), (False, [[[-1.0, 1.0]]])):
         torch.tensor(expected),
         tolerance=1e-4,
         mistakes={
-            "the residual connection starts from what was normalised, or this is the other form": [
-                [[-1.0, 1.0]]
-            ],
+            "the residual connection starts after the norm, or this is the other form": [[[-1.0, 1.0]]],
             "nothing is normalised, or this is the other form": [[[2.0, 4.0]]],
             "there is no residual connection": [[[0.0, 0.0]]],
         },
@@ -338,13 +336,13 @@ def expect_output(pair, *arguments):
 
 @part(points=2, example="filled(TransformerBlock(4, 2, 6, True))(torch.eye(4)[None, :3])")
 def pre_norm_attention(rng):
-    "Pre-norm, with a second half that adds nothing: x + A(norm1(x))."
+    "Pre-norm, with a second sublayer that adds nothing: x + A(norm1(x))."
     expect_output(blocks(rng, True, without=[FEED_FORWARD]), tokens(rng, 2, 5, 6))
 
 
 @part(points=2, example="filled(TransformerBlock(4, 2, 6, True))(torch.eye(4)[None, :3])")
 def pre_norm_feed_forward(rng):
-    "Pre-norm, with a first half that adds nothing: x + F(norm2(x))."
+    "Pre-norm, with a first sublayer that adds nothing: x + F(norm2(x))."
     expect_output(blocks(rng, True, without=[ATTENTION]), tokens(rng, 2, 5, 6))
 
 
@@ -354,19 +352,19 @@ def pre_norm_feed_forward(rng):
     example="filled(TransformerBlock(4, 2, 6, True))(torch.eye(4)[None, :3])",
 )
 def pre_norm(rng):
-    "Pre-norm: the second half is given what the first half returned."
+    "Pre-norm: the second sublayer gets the result of the first."
     expect_output(blocks(rng, True), tokens(rng, 2, 5, 6))
 
 
 @part(points=2, example="filled(TransformerBlock(4, 2, 6, False))(torch.eye(4)[None, :3])")
 def post_norm_attention(rng):
-    "Post-norm, with a second half that adds nothing: norm2(y) of y = norm1(x + A(x))."
+    "Post-norm, with a second sublayer that adds nothing: norm2(y) of y = norm1(x + A(x))."
     expect_output(blocks(rng, False, without=[FEED_FORWARD]), tokens(rng, 2, 5, 6))
 
 
 @part(points=2, example="filled(TransformerBlock(4, 2, 6, False))(torch.eye(4)[None, :3])")
 def post_norm_feed_forward(rng):
-    "Post-norm, with a first half that adds nothing: norm2(y + F(y)) of y = norm1(x)."
+    "Post-norm, with a first sublayer that adds nothing: norm2(y + F(y)) of y = norm1(x)."
     expect_output(blocks(rng, False, without=[ATTENTION]), tokens(rng, 2, 5, 6))
 
 
@@ -386,7 +384,7 @@ def one_token(rng):
     example="filled(TransformerBlock(4, 2, 6, False))(torch.eye(4)[None, :3])",
 )
 def post_norm(rng):
-    "Post-norm: the second half is given what the first half returned."
+    "Post-norm: the second sublayer gets the result of the first."
     expect_output(blocks(rng, False), tokens(rng, 2, 5, 6))
 
 
@@ -396,7 +394,7 @@ def post_norm(rng):
     example="filled(TransformerBlock(4, 2, 6))(torch.eye(4)[None, :3])",
 )
 def pre_norm_by_default(rng):
-    "Without the argument norm_first a block is pre-norm."
+    "By default a block is pre-norm."
     expect_output(blocks(rng, without=[FEED_FORWARD]), tokens(rng, 2, 5, 6))
 
 
@@ -407,7 +405,7 @@ def pre_norm_by_default(rng):
     "torch.tensor([[True, False], [True, True]]))",
 )
 def mask(rng):
-    "The attention of a post-norm block is given the mask: one for all sequences, or one for each."
+    "The attention of a post-norm block gets the mask, one for all sequences or one for each."
     for shape in ((5, 5), (2, 1, 5, 5)):
         pair = blocks(rng, False, without=[FEED_FORWARD])
         expect_output(pair, tokens(rng, 2, 5, 6), tensor(random_mask(rng, *shape)))
@@ -420,14 +418,14 @@ def mask(rng):
     "torch.tensor([[True, False], [True, True]]))",
 )
 def mask_in_pre_norm(rng):
-    "The attention of a pre-norm block is given the mask as well."
+    "The attention of a pre-norm block gets the mask as well."
     pair = blocks(rng, True, without=[FEED_FORWARD])
     expect_output(pair, tokens(rng, 2, 5, 6), tensor(random_mask(rng, 5, 5)))
 
 
 @part(points=1, needs="mask_in_pre_norm")
 def another_mask_at_each_call(rng):
-    "Each call goes by its own mask, and a call without one by none, whatever came before."
+    "Each call uses its own mask, and a call without a mask uses none, whatever came before."
     pair, x = blocks(rng, True, without=[FEED_FORWARD]), tokens(rng, 2, 5, 6)
     for _ in range(2):
         expect_output(pair, x, tensor(random_mask(rng, 5, 5)))
@@ -442,13 +440,13 @@ def two_norms(rng):
 
 @part(points=1, needs="pre_norm_feed_forward")
 def epsilon(rng):
-    "The epsilon of the norms is 1e-5: it counts when the features of a token are all but equal."
+    "The epsilon of the norms is 1e-5: it counts when the features of a token are almost equal."
     expect_output(blocks(rng, True, without=[ATTENTION]), 1.5e-3 * tokens(rng, 2, 5, 6))
 
 
 @part(points=1, needs="pre_norm")
 def whole_block(rng):
-    "With a feed-forward network that bends: the curve is the exact GELU."
+    "The non-linearity of the feed-forward network is the exact GELU."
     expect_output(blocks(rng, True, bent=True), tokens(rng, 2, 5, 6))
 
 
@@ -498,7 +496,7 @@ def order_of_tokens_does_not_matter(rng):
 
 @part(points=1, needs="pre_norm_attention")
 def input_unchanged(rng):
-    "The caller's tensors are as they were."
+    "The caller's tensors are unchanged."
     block, _ = blocks(rng, True)
     block(tokens(rng, 2, 5, 6), tensor(random_mask(rng, 5, 5)))
     expect_unchanged(block, "the block")
