@@ -47,8 +47,8 @@ class LanguageModel(nn.Module):
         """The logits of each next token.
 
         Args:
-            ids: tokens `(batch, n)`, ints from 0 to `vocab_size` - 1; together with those in the cache at most
-                `context`.
+            ids: tokens `(batch, n)`, n from 1, ints from 0 to `vocab_size` - 1; together with those in the
+                cache at most `context`.
             cache: the keys and values of earlier tokens, a pair for each layer; an empty list at the start.
                 Those of `ids` are added to it. (Not graded: `forward(ids)` is. Further parameters with defaults
                 are up to you.)

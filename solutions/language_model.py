@@ -50,7 +50,7 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # your own model from item 1.
 #
 # `batch` counts sequences, `n` tokens. `d_model` is the width of the model, `vocab_size` the number of different
-# tokens.
+# tokens. No function changes its arguments in place.
 
 # %% role="given" id="imports"
 import torch
