@@ -58,11 +58,11 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # Together {points} points.
 #
-# **How to work.** Each item's docstring is its contract: shapes, what may come, what is returned. Replace
-# `# YOUR CODE HERE` and `raise NotImplementedError()`, keep the names and parameters, and run the check below the
-# cell. It prints `ok`, or one sentence that says what is wrong and how to see more. The layers may use your
-# `attention`, and `from_builtin` your `MultiHeadAttention`; a mistake costs the points of its own item only. You
-# may add cells and methods. Keep `checks.py` beside the notebook.
+# **How to work.** Each item's docstring is its contract. Replace `# YOUR CODE HERE` and
+# `raise NotImplementedError()`, keep the names and the parameters, and run the check below. It prints `ok`, or
+# one sentence that says what is wrong. The layers may use your `attention`, and `from_builtin` your
+# `MultiHeadAttention`; a mistake costs the points of its own item only. You may add cells and methods. Keep
+# `checks.py` beside the notebook.
 #
 # **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
 # points. Any code that keeps the contract is right. The tests write their own numbers into a layer's parameters,
@@ -1486,6 +1486,5 @@ for n in (128, 256, 512, 1024):
 # %% [markdown] id="hand_in"
 # ## Before you hand in
 #
-# Restart the kernel, run all cells, look at the checks once more, save, and hand in this file under its name.
-# Self-study, with the course's package installed: `mha-grade check batched_torch.ipynb` runs the hidden tests on
-# your code.
+# Restart the kernel, run all cells, save, and hand in this file under its name. If you learn alone and have
+# installed the course's package, `mha-grade check batched_torch.ipynb` runs the hidden tests on your code.

@@ -40,10 +40,10 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # Together {points} points.
 #
-# **How to work.** Each item's docstring is its contract: shapes, what may come, what is returned. Replace
-# `# YOUR CODE HERE` and `raise NotImplementedError()`, keep the names and parameters, and run the check below the
-# cell. It prints `ok`, or one sentence that says what is wrong and how to see more.  You may add cells and
-# classes, for instance the block that you built before. Keep `checks.py` beside the notebook.
+# **How to work.** Each item's docstring is its contract. Replace `# YOUR CODE HERE` and
+# `raise NotImplementedError()`, keep the names and the parameters, and run the check below. It prints `ok`, or
+# one sentence that says what is wrong. You may add cells and classes, for instance the block that you built
+# before. Keep `checks.py` beside the notebook.
 #
 # **How it is graded.** Hidden tests call your model and train it for about a hundred steps on their own text,
 # part by part. Only the results count: layers, names, norms and positions are up to you. Item 3 is tested with
@@ -498,6 +498,5 @@ plt.show()
 # %% [markdown] id="hand_in"
 # ## Before you hand in
 #
-# Restart the kernel, run all cells, look at the checks once more, save, and hand in this file under its name.
-# Self-study, with the course's package installed: `mha-grade check language_model.ipynb` runs the hidden tests on
-# your code.
+# Restart the kernel, run all cells, save, and hand in this file under its name. If you learn alone and have
+# installed the course's package, `mha-grade check language_model.ipynb` runs the hidden tests on your code.

@@ -33,10 +33,10 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # Together {points} points.
 #
-# **How to work.** Each item's docstring is its contract: shapes, what may come, what is returned. Replace
-# `# YOUR CODE HERE` and `raise NotImplementedError()`, keep its name and parameters, and run the check below the
-# cell. It prints `ok`, or one sentence that says what is wrong and how to see more. No item needs your code of
-# another one, but you may use it. You may add cells. Keep `checks.py` beside the notebook.
+# **How to work.** Each item's docstring is its contract. Replace `# YOUR CODE HERE` and
+# `raise NotImplementedError()`, keep the name and the parameters, and run the check below. It prints `ok`, or one
+# sentence that says what is wrong. No item needs your code of another one, but you may use it. You may add cells.
+# Keep `checks.py` beside the notebook.
 #
 # The checks of items 6 to 9 print a line for each thing that they try: `ok` or `no`.
 #
@@ -597,6 +597,5 @@ parts = checker_parts(check_multi_head_attention, "multi_head.multi_head_attenti
 # %% [markdown] id="end"
 # ## Before you hand in
 #
-# Restart the kernel, run all cells, look at the checks once more, save, and hand in this file under its name.
-# Self-study, with the course's package installed: `mha-grade check pitfalls.ipynb` runs the hidden tests on your
-# code.
+# Restart the kernel, run all cells, save, and hand in this file under its name. If you learn alone and have
+# installed the course's package, `mha-grade check pitfalls.ipynb` runs the hidden tests on your code.

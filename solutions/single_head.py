@@ -47,11 +47,11 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # Together {points} points.
 #
-# **How to work.** Each item's docstring is its contract: shapes, what may come, what is returned. Replace
-# `# YOUR CODE HERE` and `raise NotImplementedError()`, keep its name and parameters, and run the check below the
-# cell. It prints `ok`, or one sentence that says what is wrong and how to see more. No item needs your code of
-# another one. `attention` may use your `softmax`, and `decoder_mask` your `causal_mask`; a mistake there costs
-# its own points only. You may add cells. Keep `checks.py` beside the notebook.
+# **How to work.** Each item's docstring is its contract. Replace `# YOUR CODE HERE` and
+# `raise NotImplementedError()`, keep the name and the parameters, and run the check below. It prints `ok`, or one
+# sentence that says what is wrong. No item needs your code of another one. `attention` may use your `softmax`,
+# and `decoder_mask` your `causal_mask`; a mistake there costs its own points only. You may add cells. Keep
+# `checks.py` beside the notebook.
 #
 # **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
 # points. Any code that keeps the contract is right, a loop as well as one line. Use NumPy and nothing else.
@@ -928,6 +928,5 @@ parts = part_for_each(
 # %% [markdown] id="hand_in"
 # ## Before you hand in
 #
-# Restart the kernel, run all cells, look at the checks once more, save, and hand in this file under its name.
-# Self-study, with the course's package installed: `mha-grade check single_head.ipynb` runs the hidden tests on
-# your code.
+# Restart the kernel, run all cells, save, and hand in this file under its name. If you learn alone and have
+# installed the course's package, `mha-grade check single_head.ipynb` runs the hidden tests on your code.

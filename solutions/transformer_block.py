@@ -43,10 +43,9 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # Together {points} points.
 #
-# **How to work.** Each item's docstring is its contract: shapes, what may come, what is returned. Replace
-# `# YOUR CODE HERE` and `raise NotImplementedError()`, keep the names and parameters, and run the check below the
-# cell. It prints `ok`, or one sentence that says what is wrong and how to see more.  You may add cells and
-# methods. Keep `checks.py` beside the notebook.
+# **How to work.** Each item's docstring is its contract. Replace `# YOUR CODE HERE` and
+# `raise NotImplementedError()`, keep the names and the parameters, and run the check below. It prints `ok`, or
+# one sentence that says what is wrong. You may add cells and methods. Keep `checks.py` beside the notebook.
 #
 # **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
 # points. Any code that keeps the contract is right. The tests write their own numbers into a layer's parameters,
@@ -648,6 +647,5 @@ parts = part_for_each(
 # %% [markdown] id="hand_in"
 # ## Before you hand in
 #
-# Restart the kernel, run all cells, look at the checks once more, save, and hand in this file under its name.
-# Self-study, with the course's package installed: `mha-grade check transformer_block.ipynb` runs the hidden tests
-# on your code.
+# Restart the kernel, run all cells, save, and hand in this file under its name. If you learn alone and have
+# installed the course's package, `mha-grade check transformer_block.ipynb` runs the hidden tests on your code.
