@@ -61,8 +61,8 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # **How to work.** Each item's docstring is its contract. Replace `# YOUR CODE HERE` and
 # `raise NotImplementedError()`, keep the names and the parameters, and run the check below. It prints `ok`, or
 # one sentence that says what is wrong. The layers may use your `attention`, and `from_builtin` your
-# `MultiHeadAttention`; a mistake costs the points of its own item only. You may add cells and methods. Keep
-# `checks.py` beside the notebook.
+# `MultiHeadAttention`; a mistake costs the points of its own item only. You may add cells and methods. Keep the
+# other files of this folder beside the notebook.
 #
 # **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
 # points. Any code that keeps the contract is right. The tests write their own numbers into a layer's parameters,

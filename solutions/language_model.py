@@ -43,7 +43,7 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # **How to work.** Each item's docstring is its contract. Replace `# YOUR CODE HERE` and
 # `raise NotImplementedError()`, keep the names and the parameters, and run the check below. It prints `ok`, or
 # one sentence that says what is wrong. You may add cells and classes, for instance the block that you built
-# before. Keep `checks.py` beside the notebook.
+# before. Keep the other files of this folder beside the notebook.
 #
 # **How it is graded.** Hidden tests call your model and train it for about a hundred steps on their own text,
 # part by part. Only the results count: layers, names, norms and positions are up to you. Item 3 is tested with

@@ -50,7 +50,7 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # **How to work.** Each item's docstring is its contract. Replace `# YOUR CODE HERE` and
 # `raise NotImplementedError()`, keep the names and the parameters, and run the check below. It prints `ok`, or
 # one sentence that says what is wrong. No item needs your code of another one. You may add cells and functions.
-# Keep `checks.py` beside the notebook.
+# Keep the other files of this folder beside the notebook.
 #
 # **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
 # points. Any code that keeps the contract is right.

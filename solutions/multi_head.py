@@ -49,7 +49,8 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # **How to work.** Each item's docstring is its contract. Replace `# YOUR CODE HERE` and
 # `raise NotImplementedError()`, keep the name and the parameters, and run the check below. It prints `ok`, or one
 # sentence that says what is wrong. You may use your earlier items in later ones, but you need none of them; a
-# mistake costs the points of its own item only. You may add cells. Keep `checks.py` beside the notebook.
+# mistake costs the points of its own item only. You may add cells. Keep the other files of this folder beside the
+# notebook.
 #
 # **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
 # points. Any code that keeps the contract is right, a loop as well as one line. Use NumPy and nothing else.

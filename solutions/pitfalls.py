@@ -36,7 +36,7 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # **How to work.** Each item's docstring is its contract. Replace `# YOUR CODE HERE` and
 # `raise NotImplementedError()`, keep the name and the parameters, and run the check below. It prints `ok`, or one
 # sentence that says what is wrong. No item needs your code of another one, but you may use it. You may add cells.
-# Keep `checks.py` beside the notebook.
+# Keep the other files of this folder beside the notebook.
 #
 # The checks of items 6 to 9 print a line for each thing that they try: `ok` or `no`.
 #

@@ -47,8 +47,8 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # `raise NotImplementedError()`, keep the names and the parameters, and run the check below. It prints `ok`, or
 # one sentence that says what is wrong. No item needs your code of another one. `keep_heads` and `head_importance`
 # may use your earlier items; a mistake there costs its own points only. The cells that look into the model use
-# your code, and so do most questions at the end. You may add cells. Keep `checks.py`, `minilm.py` and
-# `minilm_sample.npz` beside the notebook.
+# your code, and so do most questions at the end. You may add cells. Keep the other files of this folder beside
+# the notebook.
 #
 # **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
 # points. Any code that keeps the contract is right. The tests use small random weights. Use NumPy and nothing

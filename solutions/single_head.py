@@ -50,8 +50,8 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # **How to work.** Each item's docstring is its contract. Replace `# YOUR CODE HERE` and
 # `raise NotImplementedError()`, keep the name and the parameters, and run the check below. It prints `ok`, or one
 # sentence that says what is wrong. No item needs your code of another one. `attention` may use your `softmax`,
-# and `decoder_mask` your `causal_mask`; a mistake there costs its own points only. You may add cells. Keep
-# `checks.py` beside the notebook.
+# and `decoder_mask` your `causal_mask`; a mistake there costs its own points only. You may add cells. Keep the
+# other files of this folder beside the notebook.
 #
 # **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
 # points. Any code that keeps the contract is right, a loop as well as one line. Use NumPy and nothing else.

@@ -142,8 +142,9 @@ def test_the_contract_stands_once_in_the_docstring_with_a_worked_example(course,
     found = cells(course / "exercises" / name / f"{name}.ipynb")
     assert "docstring is its contract" in "".join(found[0]["source"])
     for cell in found:
-        code = ast.parse("".join(cell["source"])).body if cell["metadata"]["nbgrader"]["solution"] else []
-        for node in code:
+        if cell["cell_type"] != "code" or not cell["metadata"]["nbgrader"]["solution"]:
+            continue
+        for node in ast.parse("".join(cell["source"])).body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 docstring, text = ast.get_docstring(node), texts(found, node.name)
                 assert "Args:" in docstring, node.name
