@@ -15,13 +15,25 @@ import numpy as np
 def check_attention(candidate: Callable[..., Any]) -> None:
     """Raise an error unless `candidate(Q, K, V, mask=None)` is scaled dot-product attention.
 
+    Call it only with what its contract allows, and pass the mask by position or by name. Accept every right
+    style: loops, another order of operations, single precision inside. So compare with a tolerance of 1e-5
+    where no score q·k/√d_k, masked or not, is above 10 in size, and of 1e-2 elsewhere; do not compare dtypes.
+    The pair may be a tuple or a list.
+
     Args:
-        candidate: takes Q `(..., n, d_k)`, K `(..., m, d_k)`, V `(..., m, d_v)` and a mask that is broadcastable
-            to `(..., n, m)`, True = may attend, at least one True a row; returns the output `(..., n, d_v)` and
-            the weights `(..., n, m)`.
+        candidate: takes Q `(..., n, d_k)`, K `(..., m, d_k)`, V `(..., m, d_v)`, the same leading axes in all,
+            any number of them, and a mask. The mask is None or boolean, True = may attend: `(n, m)` or
+            `(batch, 1, n, m)` (padding: `(batch, 1, 1, m)`), not `(batch, n, m)`; if Q has two or three axes,
+            it is `(n, m)`. Every query keeps at least one key. Scores are finite; no masked score exceeds the
+            largest kept score of its row by more than 30; kept scores may be in the thousands, and as low as
+            -20,000 for a whole row. It returns the output `(..., n, d_v)` and the weights `(..., n, m)`.
+
+    Returns:
+        None if it is right. A returned False rejects nothing.
 
     Raises:
-        AssertionError: if it is wrong: a shape, a value, weights, or an argument that it changed.
+        AssertionError: if it is wrong: a shape, a value, weights, or an argument that it changed. (Any
+            exception rejects it.)
     """
 
     def expected_of(
@@ -78,12 +90,19 @@ def check_attention(candidate: Callable[..., Any]) -> None:
 def check_split_heads(candidate: Callable[..., Any]) -> None:
     """Raise an error unless `candidate(x, num_heads)` gives each head its own block of features.
 
+    Call it only with what its contract allows, and accept every right style.
+
     Args:
-        candidate: takes x `(batch, n, d_model)` and the number of heads; returns `(batch, heads, n, d_k)`, and
-            raises an error if the heads do not divide d_model.
+        candidate: takes x `(batch, n, d_model)` and a positive number of heads; returns
+            `(batch, heads, n, d_k)`, head i with the features `i*d_k … (i+1)*d_k - 1`. It raises an error of
+            any kind if the heads do not divide d_model, also if there are more heads than features.
+
+    Returns:
+        None if it is right.
 
     Raises:
-        AssertionError: if it is wrong: a shape, a value, a missing error, or an argument that it changed.
+        AssertionError: if it is wrong: a shape, a value, a missing error, or an argument that it changed. (Any
+            exception rejects it.)
     """
     rng = np.random.default_rng(2)
     for batch, n, d_model, num_heads in [
@@ -112,13 +131,22 @@ def check_split_heads(candidate: Callable[..., Any]) -> None:
 def check_multi_head_attention(candidate: Callable[..., Any]) -> None:
     """Raise an error unless `candidate(X, W_Q, W_K, W_V, W_O, num_heads, mask=None)` is multi-head attention.
 
+    Call it only with what its contract allows, and accept every right style. What `check_attention` says of
+    tolerances, dtypes and scores holds here as well, in every head.
+
     Args:
-        candidate: takes X `(batch, n, d_model)`, four weights `(d_model, d_model)` that are used as `X @ W`, the
-            number of heads, and a mask `(n, n)` or `(batch, 1, n, n)`, True = may attend, at least one True a row;
-            returns the output `(batch, n, d_model)`.
+        candidate: takes X `(batch, n, d_model)`, four weights `(d_model, d_model)` that are used as `X @ W`,
+            the number of heads, which divides d_model, and a mask: None or boolean, True = may attend, `(n, n)`
+            or `(batch, 1, n, n)` and no other shape; every query has at least one key. Head i owns the columns
+            `i*d_k … (i+1)*d_k - 1` of the projections; the heads are concatenated and multiplied by `W_O`. It
+            returns the output `(batch, n, d_model)` alone.
+
+    Returns:
+        None if it is right.
 
     Raises:
-        AssertionError: if it is wrong: a shape, a value, or an argument that it changed.
+        AssertionError: if it is wrong: a shape, a value, or an argument that it changed. (Any exception rejects
+            it.)
     """
 
     def expected_of(

@@ -12,16 +12,16 @@ def count_parameters(
     one number for each column of its weights.
 
     Args:
-        d_model: number of features.
-        num_heads: number of query heads; it divides `d_model`.
+        d_model: number of features, an int.
+        num_heads: number of query heads, an int that divides `d_model` (you need not check it).
         num_kv_heads: number of key heads and of value heads, a divisor of `num_heads`. None: `num_heads`.
         bias: whether each of the four projections has a bias.
 
     Returns:
-        The count, as an int.
+        The count, as an int or `np.int64`.
 
-    Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.2; Ainslie et al. 2023, GQA,
-    section 2.2.
+    Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.2; Ainslie et al. 2023, GQA, section
+    2.2.
 
     >>> count_parameters(6, num_heads=3)  # four matrices of 36 entries
     144
@@ -39,16 +39,16 @@ def count_parameters(
 def attention_flops(n: int, d_model: int) -> int:
     """Floating-point operations of the matrix products in one forward pass of multi-head self-attention.
 
-    Counted are the four projections, the scores and the weighted values, for one sequence without a mask. A
-    multiplication with its addition counts as 2. Softmax, scale and biases are not counted. The number of heads
-    does not matter.
+    Counted are the four projections, the scores, and the weights applied to the values, for one sequence
+    without a mask. A multiplication and an addition count as 2. Softmax, scale and biases are not counted. The
+    number of heads does not matter.
 
     Args:
-        n: number of tokens.
-        d_model: number of features.
+        n: number of tokens, an int.
+        d_model: number of features, an int.
 
     Returns:
-        The count, as an int.
+        The count, as an int or `np.int64`.
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 4, table 1, gives the orders of growth.
 

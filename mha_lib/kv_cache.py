@@ -8,9 +8,12 @@ from mha_lib.masks import causal_mask
 
 
 class CachedAttention:
-    """Causal multi-head attention that gets its tokens piece by piece and remembers their keys and values.
+    """Causal multi-head attention that gets its tokens in chunks and keeps their keys and values.
 
-    Fed chunk by chunk, it gives the outputs of causal attention on the whole sequence.
+    Fed chunk by chunk, it gives the outputs of causal multi-head attention on the whole sequence. Only the
+    outputs are graded: you may keep the chunks and compute everything again. Two objects are independent, also
+    with the same weights: neither making an object nor `forward` changes an argument. Later changes of the
+    arguments by the caller are not tested.
 
     Args:
         W_Q, W_K, W_V, W_O: weights `(d_model, d_model)`, used as `X @ W`.
@@ -22,7 +25,7 @@ class CachedAttention:
     >>> layer.forward(np.array([[[2.0, 0.0], [4.0, 6.0]]]))  # all scores are 0: each token takes the mean
     array([[[2., 0.],
             [3., 3.]]])
-    >>> layer.forward(np.array([[[6.0, 3.0]]]))  # of three values, two of them remembered
+    >>> layer.forward(np.array([[[6.0, 3.0]]]))  # of three values, two of them from the cache
     array([[[4., 3.]]])
     """
 
@@ -34,9 +37,17 @@ class CachedAttention:
         self.V: np.ndarray | None = None
 
     def forward(self, chunk: np.ndarray) -> np.ndarray:
-        """The outputs for the next tokens of each sequence, `(batch, t, d_model)` to `(batch, t, d_model)`.
+        """The outputs of the next tokens of each sequence.
 
-        Each token sees itself, those before it in the chunk, and all tokens of the chunks before.
+        Each token attends to itself, to the tokens before it in the chunk, and to all tokens of earlier chunks,
+        never to a later one. Scores are divided by √d_k, and the concatenated heads go through `W_O`.
+
+        Args:
+            chunk: the next t tokens, `(batch, t, d_model)`, t from 1. The batch size stays the same until
+                `reset`.
+
+        Returns:
+            The outputs of these tokens, `(batch, t, d_model)`.
         """
         Q = split_heads(chunk @ self.W_Q, self.num_heads)  # (batch, heads, t, d_k)
         K = split_heads(chunk @ self.W_K, self.num_heads)  # (batch, heads, t, d_k)
@@ -50,7 +61,7 @@ class CachedAttention:
         return combine_heads(heads) @ self.W_O  # (batch, t, d_model)
 
     def reset(self) -> None:
-        """Forget all tokens, so that other sequences can come, as many as they may be."""
+        """Forget all tokens. The next chunk starts new sequences, in any number."""
         self.K = self.V = None
 
 
@@ -59,7 +70,8 @@ def kv_cache_bytes(
 ) -> int:
     """Bytes that the keys and values of all layers take, for sequences of n tokens.
 
-    For each token of each sequence, every layer stores one key and one value in each of its key heads.
+    For each token of each sequence, every layer stores one key and one value in each of its key heads. All
+    arguments are ints of at least 1.
 
     Args:
         batch: number of sequences.
@@ -70,7 +82,7 @@ def kv_cache_bytes(
         bytes_per_value: 2 for float16 and bfloat16, 4 for float32.
 
     Returns:
-        The bytes of all keys and values together, as an int.
+        The bytes of all keys and values together, as an int or `np.int64`.
 
     Source: Shazeer 2019, Fast Transformer Decoding, sections 2.4.1 and 3.1, compares these sizes.
 

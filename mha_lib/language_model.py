@@ -8,10 +8,11 @@ from mha_lib.transformer import FeedForward
 
 
 class LanguageModel(nn.Module):
-    """A causal Transformer: from tokens to the logits of the next token at every place.
+    """A causal Transformer: from tokens to the logits of the next token at every position.
 
-    Learned embeddings of tokens and positions, pre-norm blocks of causal attention and a feed-forward network four
-    times as wide, a last norm and a linear read-out.
+    Fresh, with `num_layers=5`, `d_model=32` and four heads, it learns in a hundred steps of AdamW with learning
+    rate 0.003 to continue a text by a rule that needs one earlier token at a fixed distance. That takes
+    positions, residual connections, norms, and parameters that an optimizer finds. There is no dropout.
 
     Args:
         vocab_size: number of different tokens.
@@ -46,12 +47,15 @@ class LanguageModel(nn.Module):
         """The logits of each next token.
 
         Args:
-            ids: tokens `(batch, n)`; together with those in the cache at most `context`.
-            cache: the keys and values of earlier tokens, a pair for each layer; an empty list at the start. Those
-                of `ids` are added to it.
+            ids: tokens `(batch, n)`, n from 1, ints from 0 to `vocab_size` - 1; together with those in the
+                cache at most `context`.
+            cache: the keys and values of earlier tokens, a pair for each layer; an empty list at the start.
+                Those of `ids` are added to it. (Not graded: `forward(ids)` is. Further parameters with defaults
+                are up to you.)
 
         Returns:
-            Logits `(batch, n, vocab_size)`.
+            Logits `(batch, n, vocab_size)` in float32. Those at a position depend on the tokens up to it, on no
+            later one, and on no other sequence.
         """
         past = cache[0][0].shape[2] if cache else 0
         n = ids.shape[1]
@@ -73,14 +77,15 @@ class LanguageModel(nn.Module):
 
 
 def loss(model: nn.Module, ids: torch.Tensor) -> torch.Tensor:
-    """How surprised a model is by a text: the mean cross-entropy of each next token, in nats.
+    """The mean cross-entropy of each next token, in nats.
 
     Args:
-        model: gives logits `(batch, n, vocab_size)` for tokens `(batch, n)`.
-        ids: tokens `(batch, n + 1)`; each but the first is predicted from those before it.
+        model: anything that gives logits `(batch, n, vocab_size)` for tokens `(batch, n)` in which a position
+            sees itself and earlier ones; not only your own model.
+        ids: tokens `(batch, n + 1)`, n from 1; each token but the first is predicted from those before it.
 
     Returns:
-        A tensor without axes, through which gradients pass.
+        A tensor without axes: the mean over all predictions of the batch. Gradients pass through it.
 
     Source: Radford et al. 2019, Language Models are Unsupervised Multitask Learners, section 2.
 
@@ -96,17 +101,22 @@ def loss(model: nn.Module, ids: torch.Tensor) -> torch.Tensor:
 def sample(
     model: LanguageModel, ids: torch.Tensor, steps: int, seed: int, temperature: float = 1.0
 ) -> torch.Tensor:
-    """Let a model write on, token by token, without computing the keys and values of a token twice.
+    """Let a model continue a text, token by token, without computing the keys and values of a token twice.
+
+    **With a cache the text is the same as without**, and the work is less: all tokens together may cost at most
+    three times the multiplications of one call of the model on the whole text.
 
     Args:
-        model: a language model.
-        ids: what it starts from, `(batch, n)`; n + steps is at most the model's context.
-        steps: number of tokens to add.
-        seed: of the random draws; the same seed gives the same text.
-        temperature: what logits are divided by before the softmax. With 0 the most likely token is taken.
+        model: a `LanguageModel`.
+        ids: the tokens given, `(batch, n)`, n from 1; n + steps is at most the model's context.
+        steps: number of tokens to add, at least 1.
+        seed: of the random draws. The same seed gives the same text, other seeds give others. How a seed
+            becomes a text is up to you.
+        temperature: with 0, each new token is the one with the largest logit (of equal ones, any). Otherwise
+            token i is drawn with probability softmax(logits / temperature)[i].
 
     Returns:
-        The tokens given and those added, `(batch, n + steps)`.
+        The tokens given and those added, ints `(batch, n + steps)`.
 
     Source: Radford et al. 2019, Language Models are Unsupervised Multitask Learners, section 2.
 

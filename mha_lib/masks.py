@@ -9,14 +9,14 @@ def causal_mask(n: int, m: int | None = None) -> np.ndarray:
     The `n` queries are the *last* `n` of the `m` positions, so the last query lines up with the last key.
 
     Args:
-        n: number of queries.
-        m: number of keys, at least `n`. None: as many keys as queries.
+        n: number of queries, an int.
+        m: number of keys, an int of at least `n`. None: as many keys as queries.
 
     Returns:
-        Boolean `(n, m)`, True where query i may attend to key j: j <= i + (m - n).
+        Boolean `(n, m)`. Entry (i, j), counted from 0, is True exactly if j <= i + (m - n).
 
     Raises:
-        ValueError: if `n` is larger than `m`, since the first queries would have no key at all.
+        ValueError: if `n` is larger than `m` (not graded).
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.3.
 
@@ -34,11 +34,11 @@ def causal_mask(n: int, m: int | None = None) -> np.ndarray:
 
 
 def padding_mask(lengths: np.ndarray, max_len: int) -> np.ndarray:
-    """No query may attend to the padding that fills a sequence up to the longest one's length.
+    """No query may attend to the padding at the end of a sequence.
 
     Args:
-        lengths: number of real tokens of each sequence, integers `(batch,)` from 1 to `max_len`.
-        max_len: number of positions, padding included.
+        lengths: number of real tokens of each sequence, an array of ints `(batch,)` from 1 to `max_len`.
+        max_len: number of positions, padding included; an int. All sequences may be shorter.
 
     Returns:
         Boolean `(batch, 1, 1, max_len)`, True = real token; it broadcasts over heads and queries.
@@ -59,12 +59,14 @@ def decoder_mask(n: int, keep: np.ndarray | None = None) -> np.ndarray:
     """A query may attend to a key only if the key is not later *and* is a real token.
 
     Args:
-        n: number of queries and keys.
-        keep: boolean `(batch, n)`, True = real token; the first token of each sequence is real. None: all
-            are.
+        n: number of queries and of keys, an int.
+        keep: None or boolean `(batch, n)`, True = real token: any pattern whose first token is real in each
+            sequence. None: all tokens are real.
 
     Returns:
-        Boolean, broadcastable to `(batch, heads, n, n)`: here `(batch, 1, n, n)`, or `(n, n)` without `keep`.
+        Boolean, broadcastable to `(batch, heads, n, n)`, for example `(batch, 1, n, n)`; without `keep`,
+        `(n, n)` and `(1, 1, n, n)` are both right. The entry for query i and key j is True exactly if j <= i
+        and token j is real, also where query i is padding.
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.3.
 

@@ -17,7 +17,10 @@ def latent_attention(
 ) -> torch.Tensor:
     """Multi-head attention whose keys and values are all made from one narrow vector for each token.
 
-    That vector, the *latent* c = x W_DKV, is all that a cache must keep. There are no positions in it.
+    That vector, the *latent* c = x W_DKV, is all that a cache must keep. There are no positions in it. The
+    weights are used as `x @ W`. The widths d_k and d_v of a head come from the weights: heads * d_k need not be
+    d_model, and d_v need not be d_k. Head i owns the columns `i*d_k … (i+1)*d_k - 1` of queries and keys, and
+    likewise of the values. Scores are divided by √d_k.
 
     Args:
         x: tokens `(batch, n, d_model)`.
@@ -25,12 +28,13 @@ def latent_attention(
         W_DKV: makes the latents, `(d_model, d_c)`.
         W_UK: makes the keys from the latents, `(d_c, heads * d_k)`.
         W_UV: makes the values from the latents, `(d_c, heads * d_v)`.
-        W_O: puts the heads together, `(heads * d_v, d_model)`.
+        W_O: projects the concatenated heads, `(heads * d_v, d_model)`.
         num_heads: number of heads.
-        mask: boolean, True = may attend, `(n, n)` or `(batch, 1, n, n)`.
+        mask: None or boolean, True = may attend: `(n, n)` or `(batch, 1, n, n)`. Every query has at least one
+            key.
 
     Returns:
-        The output `(batch, n, d_model)`.
+        The output `(batch, n, d_model)` alone. Gradients reach `x` and all weights.
 
     Source: DeepSeek-AI 2024, DeepSeek-V2, section 2.1.2, without the rotary part.
 
@@ -62,21 +66,16 @@ def latent_attention_absorbed(
 ) -> torch.Tensor:
     """What `latent_attention` computes, without ever forming a key or a value.
 
-    Each head's block of W_UK is applied to its queries, which then meet the latents themselves, and its block of
-    W_UV to the weighted sum of the latents. All heads read the same latents.
+    No key c W_UK and no value c W_UV of a token is formed, not even as one step of a longer product. The tests
+    use numbers so large that keys or values would overflow float32 while the right order of products stays
+    finite; all other points rest on that. W_UK and W_UV may be combined with other weights (W_Q, W_O) or
+    applied to averages.
 
     Args:
-        x: tokens `(batch, n, d_model)`.
-        W_Q: makes the queries, `(d_model, heads * d_k)`.
-        W_DKV: makes the latents, `(d_model, d_c)`.
-        W_UK: would make the keys, `(d_c, heads * d_k)`.
-        W_UV: would make the values, `(d_c, heads * d_v)`.
-        W_O: puts the heads together, `(heads * d_v, d_model)`.
-        num_heads: number of heads.
-        mask: boolean, True = may attend, `(n, n)` or `(batch, 1, n, n)`.
+        x, W_Q, W_DKV, W_UK, W_UV, W_O, num_heads, mask: as for `latent_attention`.
 
     Returns:
-        The output `(batch, n, d_model)`.
+        The output `(batch, n, d_model)` alone.
 
     Source: DeepSeek-AI 2024, DeepSeek-V2, section 2.1.2.
 
@@ -104,19 +103,22 @@ def qk_norm_attention(
 ) -> torch.Tensor:
     """Attention by the angle between query and key: both are divided by their lengths, in each head.
 
-    The scores are cosines times g, whatever the lengths of queries and keys; nothing is divided by √d_k.
+    Each query and key is divided by (its Euclidean length + 1e-6); a vector of zeros stays one. The scores are
+    the dot products times g; nothing is divided by √d_k.
 
     Args:
         q: queries `(batch, heads, n, d_k)`.
         k: keys `(batch, heads, m, d_k)`.
-        v: values `(batch, heads, m, d_v)`.
-        g: a factor for each head, `(heads, 1, 1)`, that is learned.
-        mask: boolean, True = may attend, broadcastable to `(batch, heads, n, m)`.
+        v: values `(batch, heads, m, d_v)`. n and m may differ, and so may d_k and d_v.
+        g: a learned factor for each head, `(heads, 1, 1)`.
+        mask: None or boolean, True = may attend: `(n, m)` or `(batch, 1, n, m)`. Every query has at least one
+            key.
 
     Returns:
-        The output `(batch, heads, n, d_v)`.
+        The output `(batch, heads, n, d_v)`. Gradients reach q, k, v and g.
 
-    Source: Henry et al. 2020, Query-Key Normalization for Transformers, section 3; 1e-6 is added to the lengths.
+    Source: Henry et al. 2020, Query-Key Normalization for Transformers, section 3; 1e-6 is added to the
+    lengths.
 
     >>> q, k = torch.tensor([[[[5.0, 0.0]]]]), torch.tensor([[[[7.0, 0.0], [0.0, 9.0]]]])  # cosines 1 and 0
     >>> v, g = torch.tensor([[[[4.0], [0.0]]]]), torch.tensor([[[3.0]]]).log()

@@ -23,20 +23,25 @@ def multi_head_attention(
     """Multi-head self-attention: Concat(head_1, …, head_h) W_O, all heads at once.
 
     Args:
-        X: tokens `(batch, n, d_model)`.
-        W_Q, W_K, W_V, W_O: weights `(d_model, d_model)`, used as `X @ W`.
-        num_heads: number of heads; it divides `d_model`.
-        mask: boolean, True = may attend, `(n, n)` or `(batch, 1, n, n)`; every query has at least one key.
+        X: tokens `(batch, n, d_model)`; n may be 1.
+        W_Q, W_K, W_V, W_O: weights `(d_model, d_model)`, used as `X @ W`. Head i owns the columns
+            `i*d_k … (i+1)*d_k - 1` of the first three and the *rows* of these numbers of `W_O`.
+        num_heads: number of heads, an int that divides `d_model` (you need not check it).
+        mask: None or boolean, True = may attend: `(n, n)` or `(batch, 1, n, n)` (padding: `(batch, 1, 1, n)`),
+            not `(batch, n, n)`. Every query has at least one key.
+
+    Scores are finite. They can be in the thousands, and those of keys that a query may attend to can be as low
+    as -20,000. A masked score is never more than 30 above the largest score that its query may attend to.
 
     Returns:
-        The output `(batch, n, d_model)`.
+        The output `(batch, n, d_model)` alone, without the weights.
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.2.
 
     >>> X = np.array([[[1.0, 2.0, 9.0, 0.0], [3.0, 4.0, 0.0, 9.0]]])
     >>> W_Q = W_K = np.diag([0.0, 0.0, 1.0, 1.0])  # head 0: all scores 0; head 1: a token fits only itself
     >>> W_V = W_O = np.eye(4)
-    >>> multi_head_attention(X, W_Q, W_K, W_V, W_O, num_heads=2).round(6)
+    >>> multi_head_attention(X, W_Q, W_K, W_V, W_O, num_heads=2).round(6)  # head 0 gives (1+3)/2, (2+4)/2
     array([[[2., 3., 9., 0.],
             [2., 3., 0., 9.]]])
     """
@@ -53,21 +58,19 @@ def causal_multi_head_attention(
     """Multi-head self-attention in which no token sees a later one.
 
     Args:
-        X: tokens `(batch, n, d_model)`.
-        W_Q, W_K, W_V, W_O: weights `(d_model, d_model)`, used as `X @ W`.
-        num_heads: number of heads; it divides `d_model`.
+        X, W_Q, W_K, W_V, W_O, num_heads: as for `multi_head_attention`.
 
     Returns:
-        The output `(batch, n, d_model)`; row i depends on the tokens 0 … i only.
+        The output `(batch, n, d_model)` alone; row i depends on the tokens 0 … i only.
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.3.
 
-    >>> X = np.array([[[1.0, 2.0, 9.0, 0.0], [3.0, 4.0, 0.0, 9.0]]])
-    >>> W_Q = W_K = np.diag([0.0, 0.0, 1.0, 1.0])
-    >>> W_V = W_O = np.eye(4)
-    >>> causal_multi_head_attention(X, W_Q, W_K, W_V, W_O, num_heads=2).round(6)
-    array([[[1., 2., 9., 0.],
-            [2., 3., 0., 9.]]])
+    >>> X = np.array([[[3.0], [5.0], [10.0]]])
+    >>> zero, one = np.zeros((1, 1)), np.eye(1)
+    >>> causal_multi_head_attention(X, zero, zero, one, one, num_heads=1).round(6)  # (3+5)/2, (3+5+10)/3
+    array([[[3.],
+            [4.],
+            [6.]]])
     """
     n = X.shape[1]
     return multi_head_attention(X, W_Q, W_K, W_V, W_O, num_heads, mask=causal_mask(n))  # (batch, n, d_model)
@@ -86,18 +89,18 @@ def cross_attention(
 
     Args:
         X: tokens that ask, `(batch, n, d_model)`.
-        memory: tokens that are attended to, `(batch, m, d_model)`.
-        W_Q, W_K, W_V, W_O: weights `(d_model, d_model)`, used as `X @ W`.
-        num_heads: number of heads; it divides `d_model`.
+        memory: tokens that are attended to, `(batch, m, d_model)`. m may be smaller or larger than n, and each
+            may be 1.
+        W_Q, W_K, W_V, W_O, num_heads: as for `multi_head_attention`. There is no mask.
 
     Returns:
-        The output `(batch, n, d_model)`.
+        The output `(batch, n, d_model)` alone, one row for each token that asks.
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.3.
 
     >>> memory = np.array([[[1.0, 2.0, 9.0, 0.0], [3.0, 4.0, 0.0, 9.0]]])
     >>> X = np.array([[[5.0, 5.0, 0.0, 9.0]]])
-    >>> W_Q = W_K = np.diag([0.0, 0.0, 1.0, 1.0])
+    >>> W_Q = W_K = np.diag([0.0, 0.0, 1.0, 1.0])  # head 0: all scores 0; head 1 finds the second token
     >>> W_V = W_O = np.eye(4)
     >>> cross_attention(X, memory, W_Q, W_K, W_V, W_O, num_heads=2).round(6)
     array([[[2., 3., 0., 9.]]])

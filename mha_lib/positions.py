@@ -4,26 +4,28 @@ import torch
 
 
 def rotary(x: torch.Tensor, positions: torch.Tensor, base: float = 10000.0) -> torch.Tensor:
-    """Turn each pair of features by an angle that grows with the position of its token.
+    """Rotate each pair of features by an angle that grows with the position of its token.
 
-    Features i and i + d_k/2 are a pair: the *half-split* convention. Queries and keys that are turned in this way
-    have scores that depend on the distance of their tokens alone, not on where they stand.
+    Features i and i + d_k/2 are a pair: the *half-split* convention. The scores of queries and keys that are
+    rotated in this way depend on the distance of their tokens alone.
 
     Args:
-        x: queries or keys `(batch, heads, n, d_k)`, d_k even.
-        positions: whole numbers `(n,)`, or `(batch, n)` if each sequence has its own.
-        base: pair i turns by positions · base^(-2i/d_k).
+        x: queries or keys `(batch, heads, n, d_k)`, any sizes from 1, d_k even; float32 or float64.
+        positions: ints from 0, `(n,)`, or `(batch, n)` if each sequence has its own. They need not start at 0
+            nor be consecutive: with a cache, the first new token may be the hundredth of its text.
+        base: pair i rotates by positions · base^(-2i/d_k).
 
     Returns:
-        The turned features, in shape and dtype of `x`. A token at position 0 stays as it is.
+        The rotated features, in shape and dtype of `x`. A token at position 0 stays as it is. Angles may be
+        computed in float32: no tested position is above 500, and results may be off by 0.0001.
 
     Raises:
-        ValueError: if d_k is odd.
+        ValueError: if d_k is odd; the message holds d_k.
 
     Source: Su et al. 2021, RoFormer, section 3.2.2; the half-split pairing is the one of GPT-NeoX.
 
     >>> x = torch.tensor([[[[1.0, 0.0], [1.0, 0.0]]]])  # (batch, heads, n, d_k): the same token twice
-    >>> rotary(x, torch.tensor([0, 1])).round(decimals=4)  # the second is turned by 1, to cos(1), sin(1)
+    >>> rotary(x, torch.tensor([0, 1])).round(decimals=4)  # the second is rotated by 1, to cos(1), sin(1)
     tensor([[[[1.0000, 0.0000],
               [0.5403, 0.8415]]]])
     """
@@ -39,18 +41,19 @@ def rotary(x: torch.Tensor, positions: torch.Tensor, base: float = 10000.0) -> t
 
 
 def sliding_window_mask(n: int, m: int, window: int) -> torch.Tensor:
-    """The causal mask with which a query sees itself and the `window - 1` keys before it.
+    """The causal mask under which a query sees itself and the `window - 1` keys before it.
 
     Args:
         n: number of queries.
-        m: number of keys, n at least; the last query lines up with the last key.
-        window: number of keys that a query sees, itself included.
+        m: number of keys, at least `n`. The last query lines up with the last key, the one before with the one
+            before, and so on: the other m - n keys came earlier.
+        window: number of keys that a query sees, itself included; an int that may be larger than `m`.
 
     Returns:
-        Boolean `(n, m)`, True = may attend.
+        Boolean tensor `(n, m)`, True = may attend. Nothing later is seen.
 
     Raises:
-        ValueError: if `window` is less than 1.
+        ValueError: if `window` is less than 1; the message holds `window`.
 
     Source: Beltagy et al. 2020, Longformer, section 3.1.
 

@@ -15,9 +15,11 @@ def pruned_attention(
 
     Args:
         X: tokens `(batch, n, d_model)`.
-        W_Q, W_K, W_V: weights `(d_model, num_heads * d_k)`, used as `X @ W`.
+        W_Q, W_K, W_V: weights `(d_model, num_heads * d_k)`, used as `X @ W`. `num_heads * d_k` may be smaller
+            than `d_model`, equal, or larger.
         W_O: weights `(num_heads * d_k, d_model)`.
-        num_heads: number of heads. The width of a head is d_k = W_Q.shape[1] / num_heads.
+        num_heads: number of heads. The width d_k follows from the weights, not from `d_model`: d_k =
+            W_Q.shape[1] / num_heads. The scores are divided by its square root. There is no mask.
 
     Returns:
         The output `(batch, n, d_model)`.
@@ -46,17 +48,20 @@ def prune_heads(
     num_heads: int,
     heads: Sequence[int],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int]:
-    """Take heads out of a layer: their columns of W_Q, W_K and W_V, and their rows of W_O.
+    """Remove heads from a layer: their columns of W_Q, W_K and W_V, and their rows of W_O.
 
     Args:
-        W_Q, W_K, W_V: weights `(d_model, num_heads * d_k)`.
+        W_Q, W_K, W_V: weights `(d_model, num_heads * d_k)`. The layer may have been pruned before: d_k follows
+            from the weights.
         W_O: weights `(num_heads * d_k, d_model)`.
         num_heads: number of heads.
-        heads: the heads to remove, distinct, in any order, counted from 0; perhaps none, but not all.
+        heads: the heads to remove, ints from 0 to `num_heads` - 1, distinct, in any order; perhaps none, never
+            all.
 
     Returns:
-        The four smaller weights and the number of heads that are left. `pruned_attention` with them equals
-        the full layer without what those heads add.
+        `(W_Q, W_K, W_V, W_O, new_num_heads)`: the four smaller weights and the number of heads that are left,
+        an int or `np.int64`. `pruned_attention` with them equals the full layer without those heads. The heads
+        that are left may stand in any order, the same in all four.
 
     Source: Michel et al. 2019, Are Sixteen Heads Really Better than One?, section 2.3.
 

@@ -16,20 +16,23 @@ def bert_attention(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Multi-head self-attention with biases, from weights that are stored as `(out, in)`.
 
+    Scores are divided by √d_k, with d_k = d_model / num_heads. The concatenated heads go through `dense`.
+
     Args:
         x: hidden states `(batch, n, d_model)`.
-        weights: `weights["query"]["weight"]`, `(d_model, d_model)`, used as `x @ W.T + b`, and
-            `weights["query"]["bias"]`, `(d_model,)`; likewise `"key"`, `"value"`, and `"dense"` for the output.
+        weights: a dict of four dicts: `weights["query"]["weight"]`, `(d_model, d_model)`, used as
+            `x @ W.T + b`, and `weights["query"]["bias"]`, `(d_model,)`; likewise `"key"`, `"value"`, and
+            `"dense"` for the output.
         num_heads: number of heads; it divides `d_model`.
-        mask: boolean, True = may attend, `(n, n)` or `(batch, 1, n, n)` or `(batch, 1, 1, n)`; every query has at
-            least one key.
+        mask: None or boolean, True = may attend: `(n, n)`, `(batch, 1, n, n)` or `(batch, 1, 1, n)`. Every
+            query has at least one key.
 
     Returns:
-        The output `(batch, n, d_model)`, after `dense`, before the residual connection and the norm, and the
-        attention weights `(batch, heads, n, n)`.
+        `(output, attention_weights)`: the output `(batch, n, d_model)`, after `dense` and before the residual
+        connection and the norm, and the weights of every head, `(batch, heads, n, n)`.
 
-    Source: Devlin et al. 2019, BERT: Pre-training of Deep Bidirectional Transformers, section 3; Vaswani et
-    al. 2017, section 3.2.2, for the attention.
+    Source: Devlin et al. 2019, BERT: Pre-training of Deep Bidirectional Transformers, section 3; Vaswani et al.
+    2017, section 3.2.2, for the attention.
 
     >>> swap, zero = np.array([[0.0, 1.0], [2.0, 0.0]]), np.zeros((2, 2))
     >>> weights = {
@@ -58,12 +61,12 @@ def offset_score(attention_weights: np.ndarray, offset: int) -> np.ndarray:
     """How much weight each head puts on the token that stands `offset` places further.
 
     Args:
-        attention_weights: weights of one sequence, `(heads, n, n)`.
-        offset: −1 asks for the token before, 1 for the next, 0 for the token itself; |offset| < n.
+        attention_weights: weights of one sequence, `(heads, n, n)`; row i holds those of query i.
+        offset: an int with |offset| < n: −1 asks for the token before, 1 for the next, 0 for the token itself.
 
     Returns:
-        Array `(heads,)`: the mean of the weight that query i puts on key i + offset, over the queries for
-        which there is such a key.
+        Array `(heads,)`: the mean of the weight that query i puts on key i + offset, over the queries for which
+        there is such a key.
 
     Source: Clark et al. 2019, What Does BERT Look At?, section 3.1.
 
@@ -84,20 +87,20 @@ def keep_heads(
     """The output of `bert_attention` if only some of the heads contribute to it.
 
     Args:
-        x: hidden states `(batch, n, d_model)`.
-        weights: as for `bert_attention`.
-        num_heads: number of heads.
-        keep: the heads that contribute, distinct, in any order, counted from 0.
+        x, weights, num_heads: as for `bert_attention`. There is no mask.
+        keep: the heads that contribute, counted from 0, distinct, in any order; at least one. Head i owns the
+            features i·d_k … (i+1)·d_k − 1.
 
     Returns:
-        The output `(batch, n, d_model)`: what the kept heads add, and the bias of `dense` once.
+        The output `(batch, n, d_model)`: what the kept heads add, and the bias of `dense` once. With all heads
+        it is the output of `bert_attention`.
 
     Source: Michel et al. 2019, Are Sixteen Heads Really Better than One?, section 2.3.
 
     >>> zero = {"weight": np.zeros((2, 2)), "bias": np.zeros(2)}
     >>> one = {"weight": np.eye(2), "bias": np.array([0.5, 0.5])}
     >>> weights = {"query": zero, "key": zero, "value": one, "dense": one}
-    >>> keep_heads(np.array([[[1.0, 2.0]]]), weights, num_heads=2, keep=[1])
+    >>> keep_heads(np.array([[[1.0, 2.0]]]), weights, num_heads=2, keep=[1])  # head 1 finds 2 + 0.5
     array([[[0.5, 3. ]]])
     """
     width = weights["dense"]["weight"].shape[1]  # all heads, side by side
@@ -109,15 +112,15 @@ def keep_heads(
 def head_importance(
     x: np.ndarray, weights: Mapping[str, Mapping[str, np.ndarray]], num_heads: int
 ) -> np.ndarray:
-    """How far a layer's output moves when a head alone is removed, for each head.
+    """How far a layer's output moves when one head alone is removed, for each head.
 
     Args:
-        x: hidden states `(batch, n, d_model)`.
-        weights: as for `bert_attention`.
-        num_heads: number of heads.
+        x, weights, num_heads: as for `bert_attention`; `num_heads` is at least 2. There is no mask.
 
     Returns:
-        Array `(heads,)`: the Euclidean norm of the change of a token's output, averaged over all tokens.
+        Array `(heads,)`. Entry i: the Euclidean length, over the d_model features of a token, of the difference
+        between the output of all heads and the output of all but head i, averaged over all tokens of all
+        sequences.
 
     Source: Michel et al. 2019, Are Sixteen Heads Really Better than One?, section 2.3, removes single heads and
     looks at the model's score; here it is the layer's output.

@@ -17,16 +17,21 @@ def attention(
     Args:
         Q: queries `(..., n, d_k)`.
         K: keys `(..., m, d_k)`.
-        V: values `(..., m, d_v)`. All three have the same leading dimensions, any number of them, and the
-            same dtype: float64, float32, float16 or bfloat16.
-        mask: boolean, True = may attend, broadcastable to `(..., n, m)`. None: every query may attend to
-            every key.
+        V: values `(..., m, d_v)`. The dots are the same leading axes in all three: none, `(batch,)`,
+            `(batch, heads)` or more. n and m may differ or not, either may be 1; d_k and d_v may differ. All
+            have the same dtype: float32, float64, float16 or bfloat16. They need not be contiguous.
+        mask: None or boolean, True = may attend: `(n, m)` or `(batch, 1, n, m)` (padding: `(batch, 1, 1, m)`),
+            not `(batch, n, m)`. If `Q` has two or three axes, it is `(n, m)`.
+
+    Scores are finite. Those of keys that a query may attend to can be as low as -20,000. A masked score is
+    never more than 30 above the largest score that its query may attend to. In half precision no |q·k| is above
+    100.
 
     Returns:
-        The output `(..., n, d_v)` and the weights `(..., n, m)`, in the dtype of `V`. A query that may attend
-        to nothing gets zero weights and a zero output, and all gradients stay finite. In half precision the
-        scores and the softmax are computed in float32: near 100, two neighbouring bfloat16 numbers are 0.5
-        apart.
+        `(output, weights)` of shapes `(..., n, d_v)` and `(..., n, m)`, in the dtype of the arguments; in
+        float16 they may be off by 0.005, in bfloat16 by 0.03. A weight is 0 where the mask is False, and the
+        weights of a query sum to 1. If the mask is False for all its keys, its weights and its output are 0.
+        Gradients reach Q, K and V, and none is infinite or NaN, also with queries without keys.
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.1, equation 1.
 
@@ -41,6 +46,7 @@ def attention(
     >>> attention(Q, K, V, mask=torch.tensor([[False, False]]))
     (tensor([[0., 0.]]), tensor([[0., 0.]]))
     """
+    # Near 100, neighbouring bfloat16 numbers are 0.5 apart, so scores in half precision are made in float32.
     dtype = torch.promote_types(Q.dtype, torch.float32)  # float64 stays float64
     d_k = Q.shape[-1]
     scores = Q.to(dtype) @ K.to(dtype).transpose(-2, -1) / d_k**0.5  # (..., n, m)
@@ -57,17 +63,19 @@ def attention(
 class MultiHeadAttention(nn.Module):
     """Multi-head self-attention with dropout on the weights.
 
-    The linear layers `q_proj`, `k_proj`, `v_proj` and `out_proj` map `d_model` features to as many, with a
-    bias. Head i owns the features `i*d_k … (i+1)*d_k - 1` of the first three.
+    The submodules `q_proj`, `k_proj`, `v_proj` and `out_proj` are linear layers with bias, each from `d_model`
+    to `d_model` features. Head i owns the features `i*d_k … (i+1)*d_k - 1` of the first three. Extra buffers
+    are allowed.
 
     Args:
         d_model: number of features.
         num_heads: number of heads; it divides `d_model`.
-        dropout: probability that a weight is set to zero, in training only; the others grow by
-            1 / (1 - dropout).
+        dropout: probability that a *weight* is set to zero, after the softmax and in training only; the others
+            grow by 1 / (1 - dropout), as with `nn.Dropout`. Each weight of every head, query, key and sequence
+            is drawn independently, at every call. With 1.0, the output in training is `out_proj.bias`.
 
     Raises:
-        ValueError: if `d_model` is not a multiple of `num_heads`.
+        ValueError: if `num_heads` does not divide `d_model` (not graded).
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.2.
 
@@ -92,11 +100,14 @@ class MultiHeadAttention(nn.Module):
         """Attend from every token of `x` to every token that the mask lets through.
 
         Args:
-            x: tokens `(batch, n, d_model)`.
-            mask: boolean, True = may attend, `(n, n)` or `(batch, 1, n, n)`.
+            x: tokens `(batch, n, d_model)`, n from 1; they need not be contiguous. Half precision is not
+                tested.
+            mask: None or boolean, True = may attend: `(n, n)` or `(batch, 1, n, n)`, a new one at each call if
+                need be.
 
         Returns:
-            The output `(batch, n, d_model)`.
+            The output `(batch, n, d_model)` alone. A query that may attend to nothing gets `out_proj.bias`, and
+            all gradients stay finite.
         """
         Q = self.split_heads(self.q_proj(x))  # (batch, heads, n, d_k)
         K = self.split_heads(self.k_proj(x))  # (batch, heads, n, d_k)
@@ -107,7 +118,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(heads.transpose(1, 2).flatten(2))  # (batch, n, d_model)
 
     def split_heads(self, x: torch.Tensor) -> torch.Tensor:
-        """Give each head its own block of features, `(batch, n, d_model)` to `(batch, heads, n, d_k)`."""
+        """Give each head its block, `(batch, n, d_model)` to `(batch, heads, n, d_k)`; a helper, not graded."""
         x = x.unflatten(-1, (self.num_heads, self.d_k))  # (batch, n, heads, d_k)
         return x.transpose(1, 2)  # (batch, heads, n, d_k)
 
@@ -115,9 +126,10 @@ class MultiHeadAttention(nn.Module):
 class CausalSelfAttention(nn.Module):
     """Multi-head self-attention in which no token sees a later one; queries, keys and values in one product.
 
-    `qkv_proj` maps `d_model` features to 3·d_model, with bias: first all queries, then all keys, then all
-    values. `out_proj` maps `d_model` features to `d_model`, with bias. The mask is a buffer, so that `.to()`
-    moves it with the parameters; it is not part of the state dict.
+    The submodules are linear layers with bias: `qkv_proj` maps `d_model` features to 3·d_model, first all
+    queries, then all keys, then all values; `out_proj` maps `d_model` features to `d_model`. Nothing else is
+    trained: the mask is no parameter that needs a gradient. `.to()` moves everything that the layer needs to
+    another dtype and *device*. There is no dropout.
 
     Args:
         d_model: number of features.
@@ -125,7 +137,7 @@ class CausalSelfAttention(nn.Module):
         max_len: the largest number of tokens that `forward` is given.
 
     Raises:
-        ValueError: if `d_model` is not a multiple of `num_heads`.
+        ValueError: if `num_heads` does not divide `d_model` (not graded).
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.3.
 
@@ -150,10 +162,10 @@ class CausalSelfAttention(nn.Module):
         """Attend from every token of `x` to itself and to the earlier ones.
 
         Args:
-            x: tokens `(batch, n, d_model)`, with n not larger than `max_len`.
+            x: tokens `(batch, n, d_model)`, n from 1 to `max_len`, another n at each call if need be.
 
         Returns:
-            The output `(batch, n, d_model)`.
+            The output `(batch, n, d_model)`; in bfloat16 it may be off by 0.1.
         """
         n = x.shape[1]
         qkv = self.qkv_proj(x)  # (batch, n, 3 * d_model)
@@ -166,21 +178,27 @@ class CausalSelfAttention(nn.Module):
 def from_builtin(builtin: nn.MultiheadAttention) -> MultiHeadAttention:
     """A `MultiHeadAttention` that computes what PyTorch's own layer computes.
 
-    Masks must be turned around for it: True means "ignore" for the built-in layer and "may attend" here.
+    The two layers read masks the opposite way: True means "ignore" to the built-in one and "may attend" here.
 
     Args:
-        builtin: a layer made without `kdim`, `vdim`, `add_bias_kv` and `add_zero_attn`, with either
-            `batch_first`; with `bias=False` the new layer's biases are zero.
+        builtin: an `nn.MultiheadAttention` with either `batch_first`, with or without `bias`, with any
+            `dropout`, in any dtype, but without `kdim`, `vdim`, `add_bias_kv` and `add_zero_attn`. It is not
+            changed.
 
     Returns:
-        A layer that takes `(batch, n, d_model)`. The weights are copied; dtype, device, dropout and mode
-        (train or eval) are those of `builtin`.
+        A layer that takes `(batch, n, d_model)`, whatever the `batch_first` of `builtin`. Its weights are
+        copies, which later changes of `builtin` do not reach. They can be trained: they need gradients, and an
+        optimizer takes them (it takes leaves only). Its biases are 0 where `builtin` has none. Its dtype,
+        device, dropout and mode (training or eval) are those of `builtin`. The tests read the mode from
+        `training`, and dropout from outputs: store the probability under any name.
 
     Source: the documentation of torch.nn.MultiheadAttention.
 
     >>> builtin = nn.MultiheadAttention(embed_dim=6, num_heads=2, batch_first=True)
-    >>> x = torch.randn(4, 5, 6)
-    >>> torch.allclose(from_builtin(builtin)(x), builtin(x, x, x)[0], atol=1e-6)
+    >>> x, layer = torch.randn(4, 5, 6), from_builtin(builtin)
+    >>> torch.allclose(layer(x), builtin(x, x, x)[0], atol=1e-6)
+    True
+    >>> torch.equal(layer.k_proj.weight, builtin.in_proj_weight[6:12])
     True
     """
     layer = MultiHeadAttention(builtin.embed_dim, builtin.num_heads, builtin.dropout)
@@ -205,18 +223,15 @@ def sdpa_attention(
 ) -> torch.Tensor:
     """The output of `attention`, through PyTorch's fused kernels.
 
-    What a kernel gives a query that may attend to nothing depends on the kernel. So here such a query
-    attends to everything, and its output is set to zero after.
+    What a kernel gives a query that may attend to nothing depends on the kernel.
 
     Args:
-        Q: queries `(..., n, d_k)`.
-        K: keys `(..., m, d_k)`.
-        V: values `(..., m, d_v)`. All three have the same leading dimensions, any number of them.
-        mask: boolean, True = may attend, broadcastable to `(..., n, m)`. None: every query may attend to
-            every key.
+        Q, K, V, mask: as for `attention`, in every dtype and with any number of leading axes.
 
     Returns:
-        The output `(..., n, d_v)`; zero for a query that may attend to nothing.
+        The output `(..., n, d_v)` alone, equal to that of `attention`; 0 for a query that may attend to
+        nothing. The points depend on the values; the instructor sees if no call of
+        `scaled_dot_product_attention` is there.
 
     Source: Dao et al. 2022, FlashAttention, section 3.1; the documentation of
     torch.nn.functional.scaled_dot_product_attention.

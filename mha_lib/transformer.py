@@ -7,10 +7,11 @@ from mha_lib.torch_attention import MultiHeadAttention
 
 
 class FeedForward(nn.Module):
-    """A network of two linear layers that treats every token by itself.
+    """The feed-forward sublayer: down(gelu(up(x))), for every token by itself.
 
-    `up` maps `d_model` features to `d_ff`, `down` maps them back, both with a bias; between them stands the
-    exact GELU, x · Φ(x), where Φ is the distribution function of the standard normal distribution.
+    The submodules are linear layers with bias: `up` maps `d_model` features to `d_ff`, `down` maps them back.
+    The GELU is the exact one, x · Φ(x), where Φ is the distribution function of the standard normal
+    distribution; the approximation by tanh is off by up to 0.0005, too much here. There is no dropout.
 
     Args:
         d_model: number of features.
@@ -33,30 +34,32 @@ class FeedForward(nn.Module):
         """Change every token by itself.
 
         Args:
-            x: tokens `(..., d_model)`.
+            x: tokens `(batch, n, d_model)`, n from 1.
 
         Returns:
-            The output `(..., d_model)`.
+            The output, of the same shape.
         """
         hidden = nn.functional.gelu(self.up(x))  # (..., d_ff)
         return self.down(hidden)  # (..., d_model)
 
 
 class TransformerBlock(nn.Module):
-    """Attention, then a feed-forward network; what each of them computes is added to what it was given.
+    """An attention sublayer and a feed-forward sublayer; the output of each is added to its input.
 
-    The submodules are `attention` (a `MultiHeadAttention`), `feed_forward` (a `FeedForward`), and `norm1` and
-    `norm2` (layer normalisation over the features, eps 1e-5). There is no dropout.
+    The submodules are `attention` (a `MultiHeadAttention`), `feed_forward` (a `FeedForward`, or any module with
+    linear layers `up` and `down`: most parts of the test do not look at its non-linearity), and `norm1` and
+    `norm2`: layer normalisation over the `d_model` features of each token, with weight, bias and eps 1e-5
+    (`nn.LayerNorm` or an equal class of your own). There is no dropout.
 
     Args:
         d_model: number of features.
         num_heads: number of heads; it divides `d_model`.
         d_ff: number of features inside the feed-forward network.
-        norm_first: True normalises what goes into attention and feed-forward network (pre-norm), False
-            normalises the sums (post-norm).
+        norm_first: True is pre-norm, x + A(norm1(x)), then x + F(norm2(x)). False is post-norm, norm1(x +
+            A(x)), then norm2(x + F(x)).
 
     Raises:
-        ValueError: if `d_model` is not a multiple of `num_heads`.
+        ValueError: if `num_heads` does not divide `d_model` (not graded).
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.1 (post-norm); Xiong et al. 2020, On Layer
     Normalization in the Transformer Architecture, section 3 (pre-norm).
@@ -75,11 +78,12 @@ class TransformerBlock(nn.Module):
         self.norm2 = nn.LayerNorm(d_model)
 
     def forward(self, x: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
-        """Let the tokens exchange what they hold, then change each by itself.
+        """Apply both sublayers. Training and eval mode give the same.
 
         Args:
-            x: tokens `(batch, n, d_model)`.
-            mask: boolean, True = may attend, `(n, n)` or `(batch, 1, n, n)`.
+            x: tokens `(batch, n, d_model)`, n from 1.
+            mask: None or boolean, True = may attend: `(n, n)` or `(batch, 1, n, n)`, a new one at each call if
+                need be. Every query has a key.
 
         Returns:
             The output `(batch, n, d_model)`.

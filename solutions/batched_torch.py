@@ -43,44 +43,36 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # %% [markdown] id="intro"
 # # All heads at once, in PyTorch
 #
-# You build the multi-head attention that models are trained with: one product makes the queries of all heads,
-# one transposition gives each head its own, one batched product does the attention of all heads and all
-# sequences. Then you meet what a formula on paper does not tell: half precision, queries that have nothing to
-# attend to, gradients, dropout, and a mask that must move with the layer.
+# You build the multi-head attention that models are trained with: one product makes the queries of all heads, one
+# transposition gives each head its own, one batched product computes the attention of all heads and sequences.
+# Then come half precision, queries that have nothing to attend to, gradients, dropout, and a mask that moves with
+# the layer.
 #
-# | no. | item | what it is | points | minutes |
-# |---|---|---|---|---|
-# | 1 | `attention` | one head on tensors, safe in every precision | {points attention} | 40 |
-# | 2 | `MultiHeadAttention` | the layer | {points MultiHeadAttention} | 45 |
-# | 3 | `CausalSelfAttention` | without looking ahead, from one product | {points CausalSelfAttention} | 30 |
-# | 4 | `from_builtin` | the weights of PyTorch's own layer | {points from_builtin} | 25 |
-# | 5 | `sdpa_attention` | PyTorch's own kernel | {points sdpa_attention} | 15 |
+# | no. | item | points | difficulty | importance | minutes |
+# |---|---|---|---|---|---|
+# | 1 | `attention` | {points attention} | 3 | 5 | 40 |
+# | 2 | `MultiHeadAttention` | {points MultiHeadAttention} | 3 | 5 | 45 |
+# | 3 | `CausalSelfAttention` | {points CausalSelfAttention} | 3 | 4 | 30 |
+# | 4 | `from_builtin` | {points from_builtin} | 2 | 3 | 25 |
+# | 5 | `sdpa_attention` | {points sdpa_attention} | 2 | 4 | 15 |
 #
 # Together {points} points.
 #
-# **How to work.** `checks.py` must lie in the folder of this notebook, as it does in the kit. Each item has a
-# cell to write in: put your code in place of the lines `# YOUR CODE HERE` and `raise NotImplementedError()`,
-# keep the names and the parameters, and run the check in the cell below it. The check prints `ok`, or one
-# sentence that says what is wrong and how to see more. If you cannot do an item, go on: the points of the
-# others can be had without it. The layers may use your `attention`, and `from_builtin` your
-# `MultiHeadAttention`: what is wrong there costs its own points only. You may add cells and methods of your
-# own.
+# **How to work.** Each item's docstring is its contract. Replace `# YOUR CODE HERE` and
+# `raise NotImplementedError()`, keep the names and the parameters, and run the check below. It prints `ok`, or
+# one sentence that says what is wrong. The layers may use your `attention`, and `from_builtin` your
+# `MultiHeadAttention`; a mistake costs the points of its own item only. You may add cells and methods. Keep the
+# other files of this folder beside the notebook.
 #
-# **How it is graded.** By more tests than you see here: other sizes, other numbers, more of each contract.
-# Every item is tested in parts, and each part that passes earns its points. Before a layer is tested, numbers
-# of the tests' own choice are written into its parameters, so it does not matter how yours start. Any code
-# that keeps the contract is right. Where a docstring promises more than the contract, the contract counts.
-# Use PyTorch; `nn.MultiheadAttention` itself is no answer to items 2 and 3: its parameters have other names.
+# **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
+# points. Any code that keeps the contract is right. The tests write their own numbers into a layer's parameters,
+# so it does not matter how you initialise them. Use PyTorch; `nn.MultiheadAttention` itself is no answer to items
+# 2 and 3: its parameters have other names.
 #
-# | letter | meaning | letter | meaning |
-# |---|---|---|---|
-# | `batch` | number of sequences | `d_model` | width of the whole layer |
-# | `n` | number of queries | `num_heads` | number of heads |
-# | `m` | number of keys and values | `d_k`, `d_v` | width of one head's queries and keys, and values |
-#
-# Three rules hold for everything here. No function changes its arguments in place. In a **mask**, `True` means
-# that the query *may* attend to the key. And a query that may attend to **nothing** is no error: its weights
-# and its output are 0, and every gradient stays finite.
+# `batch` counts sequences, `n` queries, `m` keys and values. `d_model` is the width of the layer, `d_k` that of a
+# head's queries and keys, `d_v` that of its values. No function changes its arguments in place. In a **mask**,
+# `True` means that the query *may* attend to the key. A query that may attend to **nothing** is no error: its
+# weights and its output are 0, and every gradient stays finite.
 
 # %% role="given" id="imports"
 import torch
@@ -114,55 +106,20 @@ from mha_lib.heads import head_dim
 # %% [markdown] id="attention_text"
 # ## 1. `attention`: one head, safe in every precision
 #
-# **Points** {points attention} · **Difficulty** 3 of 5 · **Importance** 5 of 5 · **Minutes** 40 ·
-# **Book** *Batched attention*, section *One kernel*
+# **Points** {points attention} · **Book** *Batched attention*, section *One kernel*
 #
-# The formula is the one you know,
+# Formula and shapes are those you know:
 #
-# $$\operatorname{attention}(Q, K, V) = \operatorname{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V,$$
+# $$\operatorname{attention}(Q, K, V) = \operatorname{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V.$$
 #
-# and so are the shapes. Three things are new. The tensors may be in half precision, where the largest number
-# is 65,504 (`float16`) or where numbers have three digits (`bfloat16`). A query may have no key at all, for
-# example in a sequence that is all padding. And whatever you do must let gradients through.
-#
-# **Contract** of `attention(Q, K, V, mask=None)`
-#
-# * `Q` is `(..., n, d_k)`, `K` is `(..., m, d_k)`, `V` is `(..., m, d_v)`: tensors of the same dtype, one of
-#   `float32`, `float64`, `float16`, `bfloat16`. The dots stand for the same leading axes in all three: none,
-#   `(batch,)`, `(batch, heads)` or more. `n` and `m` may differ or not, either may be 1, and `d_k` and `d_v` may
-#   differ. The tensors need not be contiguous: they may come from a `transpose`, as those of a layer's heads do.
-# * A mask is `None` or boolean: `(n, m)` or `(batch, 1, n, m)` (padding: `(batch, 1, 1, m)`), not `(batch, n, m)`.
-#   If `Q` has two or three axes, it is `(n, m)`. Where it is `False`, the weight is 0, and the other weights of
-#   the query still sum to 1.
-# * A query for which the mask is `False` everywhere gets weights 0 and output 0.
-# * Scores are finite. Those of keys that a query may attend to can be as low as −20,000. A masked score is never
-#   more than 30 above the largest score that its query may attend to. In half precision no |q·k| is above 100.
-# * Returns two tensors, `(output, weights)`, of shape `(..., n, d_v)` and `(..., n, m)`, in the dtype of the
-#   arguments. In `float16` they may be off by 0.005, in `bfloat16` by 0.03.
-# * Gradients reach `Q`, `K` and `V`, and none of them is infinite or NaN, also if there are queries without
-#   any key.
-#
-# **Worked example.** Two queries, three keys, `d_k` = 4, so the scores are divided by 2. The keys hold
-# logarithms: the first query sees 1, 1, 2, and the second 3, 1, 1. With the mask below, the second query has
-# nothing to attend to.
-#
-# ```python
-# Q = torch.tensor([[2.0, 0.0, 0.0, 0.0], [0.0, 2.0, 0.0, 0.0]])
-# K = torch.tensor([[1.0, 3.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0], [2.0, 1.0, 1.0, 1.0]]).log()
-# V = torch.tensor([[4.0, 0.0], [0.0, 8.0], [2.0, 2.0]])
-# output, weights = attention(Q, K, V)
-# # weights: [[0.25, 0.25, 0.5], [0.6, 0.2, 0.2]]
-# # output:  [[2.0, 3.0], [2.8, 2.0]]
-# mask = torch.tensor([[True, True, False], [False, False, False]])
-# output, weights = attention(Q, K, V, mask)
-# # weights: [[0.5, 0.5, 0.0], [0.0, 0.0, 0.0]]
-# # output:  [[2.0, 4.0], [0.0, 0.0]]
-# ```
+# Three things are new. The tensors may be in half precision: the largest `float16` is 65,504, and a `bfloat16`
+# has three digits. A query may have no key at all, for example in a sequence of padding alone. And gradients must
+# pass.
 #
 # <details><summary>Hint: the mask</summary>
 #
-# `scores.masked_fill(where, value)` puts `value` where `where` is `True`. That is the opposite of what this mask
-# says: `~mask` turns it round. And it returns a new tensor; `masked_fill_`, with an underscore, writes in place.
+# `scores.masked_fill(where, value)` puts `value` where `where` is `True`, the opposite of what this mask says:
+# `~mask` inverts it. It returns a new tensor; `masked_fill_`, with an underscore, writes in place.
 # </details>
 #
 # <details><summary>Hint: half precision</summary>
@@ -236,7 +193,10 @@ check_close(
     weights,
     torch.tensor([[0.5, 0.5, 0.0], [0.0, 0.0, 0.0]]),
     mistakes={
-        "it attends to all keys alike; it should attend to none": [[0.5, 0.5, 0], [1 / 3, 1 / 3, 1 / 3]]
+        "the query attends equally to all keys; it should attend to none": [
+            [0.5, 0.5, 0],
+            [1 / 3, 1 / 3, 1 / 3],
+        ]
     },
 )
 check_close("output of a query without keys", output, torch.tensor([[2.0, 4.0], [0.0, 0.0]]))
@@ -351,7 +311,7 @@ def mask(rng):
     "torch.tensor([[True, False], [True, False]]))",
 )
 def mask_with_as_many_keys_as_queries(rng):
-    "The same if n = m, where queries and keys could be exchanged; and there is a key that nobody attends to."
+    "The rule also holds at n = m, where queries and keys could be exchanged, and with a key that no query sees."
     expect_output(*scalar_qkv(rng, n=6, m=6), np.insert(random_mask(rng, 6, 5), 3, False, axis=1))
 
 
@@ -505,7 +465,7 @@ def order_of_keys_does_not_matter(rng):
 
 @part(points=1, needs=("values", "mask"))
 def inputs_unchanged(rng):
-    "The caller's tensors are as they were."
+    "The caller's tensors are unchanged."
     for arrays in (decided_qkv(rng), [*decided_qkv(rng), random_mask(rng, 5, 7)]):
         attention(*map(tensor, arrays))
         expect_unchanged(attention, "attention")
@@ -516,54 +476,24 @@ def inputs_unchanged(rng):
 # %% [markdown] id="MultiHeadAttention_text"
 # ## 2. `MultiHeadAttention`: the layer
 #
-# **Points** {points MultiHeadAttention} · **Difficulty** 3 of 5 · **Importance** 5 of 5 · **Minutes** 45 ·
-# **Book** *Batched attention*, section *From a loop to one product*
+# **Points** {points MultiHeadAttention} · **Book** *Batched attention*, section *From a loop to one product*
 #
-# In the loop over heads, head i has a projection of its own, `(d_model, d_k)`. Lay the projections of all heads
-# side by side, and one product makes the queries of all of them: **head i owns the features `i*d_k` to
-# `(i+1)*d_k - 1`**. What is left to do is to give each head its own rows:
+# In a loop over heads, head i has its own projection, `(d_model, d_k)`. Put the projections of all heads side by
+# side, and one product makes the queries of all: **head i owns the features `i*d_k` to `(i+1)*d_k - 1`**. Then
+# each head gets its own axis:
 #
 # | | shape |
 # |---|---|
 # | `q_proj(x)` | `(batch, n, d_model)` |
 # | cut the last axis | `(batch, n, heads, d_k)` |
-# | exchange `n` and `heads` | `(batch, heads, n, d_k)` |
-# | attention | `(batch, heads, n, d_k)` |
-# | exchange back, lay side by side | `(batch, n, d_model)` |
-# | `out_proj` | `(batch, n, d_model)` |
-#
-# **Contract** of `class MultiHeadAttention(nn.Module)`
-#
-# * `__init__(self, d_model, num_heads, dropout=0.0)`; `num_heads` divides `d_model`.
-# * Four linear layers with bias, `q_proj`, `k_proj`, `v_proj` and `out_proj`, each from `d_model` to `d_model`
-#   features. They are submodules, so that `parameters()`, `state_dict()` and `to()` find them.
-# * `forward(self, x, mask=None)`: `x` is `(batch, n, d_model)` with any n from 1, and need not be contiguous;
-#   `mask` is `None` or boolean, `(n, n)` or `(batch, 1, n, n)`, and may be another one at each call. Returns the
-#   output, `(batch, n, d_model)`, and nothing else.
-# * A query that may attend to nothing gets `out_proj.bias` as its output, and gradients stay finite.
-# * `dropout` is the probability that a *weight* is set to zero, after the softmax and in training only; the
-#   other weights grow by 1/(1 − dropout), as `nn.Dropout` does it. Each weight has a draw of its own, in every
-#   head, for every query and key of every sequence, and a new one at every call. With `dropout=1.0` the output
-#   is `out_proj.bias` in training; in eval mode dropout changes nothing. By default there is none.
-# * Extra buffers are allowed. Half precision is not tested.
-#
-# **Worked example.** Four features, two heads, two tokens. All projections pass their input on, except that
-# `q_proj` gives every token the same query: √2 times feature 0 for the first head, √2 times feature 3 for the
-# second. With d_k = 2 the scores are then simply features 0 and 3 of the keys.
-#
-# ```python
-# x = torch.tensor([[[log(1), 4.0, 8.0, log(1)],
-#                    [log(3), 8.0, 0.0, log(1)]]])
-# # first head, features 0 and 1: weights 1/4 and 3/4, so 0.75·log(3) and 0.25·4 + 0.75·8
-# # second head, features 2 and 3: weights 1/2 and 1/2, so 0.5·8 + 0.5·0 and 0
-# # output of both tokens: [0.824, 7.0, 4.0, 0.0]
-# ```
+# | exchange `n` and `heads`, attend | `(batch, heads, n, d_k)` |
+# | exchange back, concatenate, `out_proj` | `(batch, n, d_model)` |
 #
 # <details><summary>Hint: cutting and exchanging</summary>
 #
-# `x.unflatten(-1, (heads, d_k))` cuts the last axis, `x.transpose(1, 2)` exchanges two axes, `x.flatten(2)` lays
-# the last two side by side. `view` or `reshape` straight to `(batch, heads, n, d_k)` gives the right shape and
-# the wrong numbers: it goes through the memory in order, and there a token's heads lie side by side.
+# `x.unflatten(-1, (heads, d_k))` cuts the last axis, `x.transpose(1, 2)` exchanges two axes, `x.flatten(2)` joins
+# the last two. `view` or `reshape` straight to `(batch, heads, n, d_k)` gives the right shape and the wrong
+# numbers: it keeps the order in memory, where a token's heads lie side by side.
 # </details>
 #
 # <details><summary>Hint: dropout</summary>
@@ -592,7 +522,7 @@ check_close(
         "the scores were divided by the root of d_model; it should be that of d_k": [
             [[0.7516, 6.7365, 4.0, 0.0]] * 2
         ],
-        "the heads were cut out without exchanging the axes of tokens and heads": [
+        "the features were cut into heads without exchanging the axes of tokens and heads": [
             [[0.0, 8.0, 0.8240, 7.0]] * 2,
         ],
         VIEWED_AT_ONCE: [[[7.9973, 0.0013, 0.1439, 3.9281], [0.8240, 6.0, 1.0982, 7.9973]]],
@@ -682,7 +612,7 @@ def values(rng):
 
 @part(points=1, example="filled(MultiHeadAttention(2, 1))(torch.eye(2)[None])")
 def queries_and_keys(rng):
-    "With one head, the token's query is compared with all keys, and takes the values of those that fit."
+    "With one head, a token attends to the keys that match its query, and gets their values."
     expect_output(layers(rng), tokens(rng, 2, 5, 6))
 
 
@@ -714,7 +644,7 @@ def transposed_input(rng):
     example="filled(MultiHeadAttention(4, 2))(torch.eye(4)[None, :3])",
 )
 def scores(rng):
-    "Every key counts by its score, which is divided by the root of the width of one head."
+    "The scores are divided by the root of the width of one head."
     expect_output(layers(rng, 6, 1, "any"), tensor(rng.normal(size=(2, 5, 6))))
     expect_output(layers(rng, 12, 3, "any"), tensor(rng.normal(size=(2, 5, 12))))
 
@@ -737,7 +667,7 @@ def mask(rng):
 
 @part(points=1, needs=("values", "mask"))
 def another_mask_at_each_call(rng):
-    "Each call goes by its own mask, and a call without one by none, whatever came before."
+    "Each call uses its own mask, and a call without a mask uses none, whatever came before."
     pair, x = layers(rng, scores="equal"), tokens(rng, 2, 5, 6)
     for _ in range(2):
         expect_output(pair, x, tensor(random_mask(rng, 5, 5)))
@@ -809,7 +739,7 @@ def everything_dropped(rng):
 
 @part(points=1, needs=("several_heads", "mask"))
 def dropout_of_weights(rng):
-    "Dropout takes away weights, each head's by itself, and the others grow by 1/(1 - dropout)."
+    "Dropout removes weights, in each head independently, and the others grow by 1/(1 - dropout)."
     parameters = numbers(rng, 8, 2) | {"out_proj.weight": torch.eye(8)}
     layer, expected = twins(MultiHeadAttention, reference.MultiHeadAttention, parameters, 8, 2, dropout=0.5)
     layer.train()
@@ -830,7 +760,7 @@ def dropout_of_weights(rng):
 
 @part(points=1, needs="several_heads")
 def a_draw_for_each_weight(rng):
-    "Each weight is dropped or kept by a draw of its own: in each head, query, key and sequence, at each call."
+    "Each weight is drawn independently: in each head, query, key and sequence, at each call."
     batch, n, num_heads = 2, 5, 3
     d_model = n * num_heads
     # All scores are equal, and in each head the value of token j is 1 in feature j and 0 elsewhere, so that what
@@ -865,7 +795,7 @@ def moves_to_another_dtype(rng):
 
 @part(points=1, needs="values")
 def state_dict(rng):
-    "What load_state_dict loads under the names of the four linear layers is what the layer works with."
+    "The layer uses what load_state_dict loads under the names of the four linear layers."
     expect_output(reload(layers(rng), numbers(rng, 6, 1, "equal")), tokens(rng, 2, 5, 6))
 
 
@@ -886,7 +816,7 @@ def output_alone(rng):
 
 @part(points=1, needs=("values", "mask"))
 def input_unchanged(rng):
-    "The caller's tensors are as they were."
+    "The caller's tensors are unchanged."
     layer, _ = layers(rng)
     layer(tokens(rng, 2, 5, 6), tensor(random_mask(rng, 5, 5)))
     expect_unchanged(layer, "the layer")
@@ -896,9 +826,9 @@ def input_unchanged(rng):
 
 # %% [markdown] id="see_batch"
 # **Look at it.** The same attention twice: all heads in one batched product, and one head after the other. The
-# results are equal, and so is the number of multiplications in every line below, since more heads are narrower.
-# What grows is how often Python must ask for something: with short sequences, asking takes most of the time. The
-# times are the best of five, on one core of your machine.
+# results are equal, and every line needs the same number of multiplications, since more heads are narrower. Only
+# the number of calls from Python grows, and with short sequences the calls take most of the time. The times are
+# the best of five, on one core.
 
 # %% role="show" id="measure_batch"
 import time
@@ -935,27 +865,14 @@ for heads in (1, 4, 16, 64):
 # %% [markdown] id="CausalSelfAttention_text"
 # ## 3. `CausalSelfAttention`: one product, no looking ahead
 #
-# **Points** {points CausalSelfAttention} · **Difficulty** 3 of 5 · **Importance** 4 of 5 · **Minutes** 30 ·
-# **Book** *Batched attention*, section *One product for all three*
+# **Points** {points CausalSelfAttention} · **Book** *Batched attention*, section *One product for all three*
 #
-# In a language model every token attends to itself and to earlier ones. The mask is always the same, so the
-# layer brings its own. And since queries, keys and values come from the same `x`, one linear layer can make
-# all three: its output holds **first all queries, then all keys, then all values**, each `d_model` wide and cut
-# into heads as before.
+# In a language model every token attends to itself and to earlier ones. The mask is always the same, so the layer
+# holds it. Queries, keys and values come from the same `x`, so one linear layer can make all three: its output
+# holds **first all queries, then all keys, then all values**, each `d_model` wide and cut into heads as before.
 #
-# **Contract** of `class CausalSelfAttention(nn.Module)`
-#
-# * `__init__(self, d_model, num_heads, max_len)`; `num_heads` divides `d_model`.
-# * Two linear layers with bias, as submodules: `qkv_proj` from `d_model` to `3*d_model` features, `out_proj`
-#   from `d_model` to `d_model`. Nothing else is trained: the mask is no parameter that asks for a gradient.
-# * `forward(self, x)`: `x` is `(batch, n, d_model)` with any n from 1 to `max_len`, another one at each call if
-#   need be. Returns `(batch, n, d_model)`. There is no dropout.
-# * `to()` moves everything that the layer needs, to another dtype (in `bfloat16` the output may be off by 0.1)
-#   and to another *device*. A mask that is made in `__init__` and kept in a plain attribute stays where it was
-#   made.
-#
-# **Worked example.** One head, one feature: with `qkv_proj.weight` = 0 and a bias only for the query, all
-# scores are 0, and with a `v` that passes the token on, each output is the mean of the tokens so far.
+# **Worked example.** One head, one feature: `qkv_proj.weight` is 0 for query and key, so all scores are 0, and 1
+# for the value. Each output is the mean of the tokens so far.
 #
 # ```python
 # x = torch.tensor([[[2.0], [4.0], [9.0]]])
@@ -965,7 +882,8 @@ for heads in (1, 4, 16, 64):
 # <details><summary>Hint: moving the mask</summary>
 #
 # `self.register_buffer("causal", mask, persistent=False)` makes the mask a buffer: it moves with the layer, is no
-# parameter, and does not appear in the state dict. Or make the mask in `forward`, on the device of `x`.
+# parameter, and is not in the state dict. Or make the mask in `forward`, on the device of `x`. A mask in a plain
+# attribute stays where it was made.
 # </details>
 #
 # <details><summary>Hint: three from one</summary>
@@ -1066,7 +984,7 @@ def several_heads(rng):
 
 @part(points=2, needs="one_head", example="filled(CausalSelfAttention(4, 2, 3))(torch.eye(4)[None, :3])")
 def scores(rng):
-    "The first third of qkv_proj asks the second one, and scores are divided by the root of a head's width."
+    "The first third of qkv_proj makes queries, the second keys; scores are divided by the root of a head's width."
     expect_output(layers(rng, equal=False), tokens(rng, 2, 5, 6))
     expect_output(layers(rng, 12, 3, equal=False), tokens(rng, 2, 5, 12))
 
@@ -1144,7 +1062,7 @@ def nothing_else_is_trained(rng):
 
 @part(points=1, needs="one_head")
 def state_dict(rng):
-    "What load_state_dict loads under the names of the linear layers is what the layer works with."
+    "The layer uses what load_state_dict loads under the names of the linear layers."
     expect_output(reload(layers(rng), numbers(rng, 6)), tokens(rng, 2, 5, 6))
 
 
@@ -1157,7 +1075,7 @@ def output_alone(rng):
 
 @part(points=1, needs="one_head")
 def input_unchanged(rng):
-    "The caller's tensor is as it was."
+    "The caller's tensor is unchanged."
     layer, _ = layers(rng)
     layer(tokens(rng, 2, 5, 6))
     expect_unchanged(layer, "the layer")
@@ -1168,11 +1086,9 @@ def input_unchanged(rng):
 # %% [markdown] id="from_builtin_text"
 # ## 4. `from_builtin`: the weights of PyTorch's own layer
 #
-# **Points** {points from_builtin} · **Difficulty** 2 of 5 · **Importance** 3 of 5 · **Minutes** 25 ·
-# **Book** *Batched attention*, section *PyTorch's own layer*
+# **Points** {points from_builtin} · **Book** *Batched attention*, section *PyTorch's own layer*
 #
-# `nn.MultiheadAttention` computes the same as your layer and stores it in another way. If your layer, with its
-# weights, gives its outputs, then you have understood both. What is where in it:
+# `nn.MultiheadAttention` computes what your layer computes and stores its weights in another way:
 #
 # | attribute | |
 # |---|---|
@@ -1183,30 +1099,8 @@ def input_unchanged(rng):
 # | `training` | `True` in training, `False` in eval mode |
 # | `batch_first` | whether *it* takes `(batch, n, d_model)` or `(n, batch, d_model)` |
 #
-# **Contract** of `from_builtin(builtin)`
-#
-# * `builtin`: an `nn.MultiheadAttention`, made with either value of `batch_first` and of `bias`, with any
-#   `dropout`, in any dtype, but without `kdim`, `vdim`, `add_bias_kv` and `add_zero_attn`.
-# * Returns a `MultiHeadAttention` that computes the same from `(batch, n, d_model)`, whatever the `batch_first`
-#   of `builtin`. Where `builtin` has no biases, those of the new layer are 0.
-# * The new layer's weights are copies: whatever happens to `builtin` later does not change it, and `builtin` is
-#   not changed now. They can be trained: they ask for gradients, and an optimizer takes them (it takes leaves
-#   only, no tensors that were computed from others).
-# * dtype, dropout and mode (training or eval) are those of `builtin`. The tests read the mode from `training`,
-#   and dropout from outputs: you may store the probability under any name.
-#
-# It builds on your `MultiHeadAttention`, but most parts of the test read the weights by their names, so you
-# can have their points with a layer that does not compute the right thing yet. About masks: for
-# `nn.MultiheadAttention`, a `True` in a mask means "ignore", the opposite of what it means here.
-#
-# **Worked example.**
-#
-# ```python
-# builtin = nn.MultiheadAttention(embed_dim=6, num_heads=3, batch_first=True)
-# layer = from_builtin(builtin)
-# layer(x)                # equal to builtin(x, x, x)[0]
-# layer.k_proj.weight     # equal to builtin.in_proj_weight[6:12]
-# ```
+# The item builds on your `MultiHeadAttention`, but most parts of the test read the weights by their names, so you
+# can have their points with a layer that does not compute the right thing yet.
 #
 # <details><summary>Hint: copying</summary>
 #
@@ -1343,7 +1237,7 @@ def built_in_layer_without_biases(rng):
 
 @part(points=1, needs="projections")
 def weights_are_copies(rng):
-    "What happens to the built-in layer later does not change the new one."
+    "Later changes of the built-in layer do not reach the new one."
     builtin, here = builtins(rng)
     layer = converted(builtin)
     zeros = {"in_proj_weight": tensor(np.zeros((3 * D_MODEL, D_MODEL)))}
@@ -1353,7 +1247,7 @@ def weights_are_copies(rng):
 
 @part(points=1, needs="projections")
 def built_in_layer_unchanged(rng):
-    "The built-in layer is as it was: its weights, its dtype, its mode."
+    "The built-in layer is unchanged: its weights, its dtype, its mode."
     builtin, here = builtins(rng, dropout=1.0)
     builtin.train()
     converted(builtin)
@@ -1371,7 +1265,7 @@ def built_in_layer_unchanged(rng):
 
 @part(points=1, needs="projections")
 def dtype(rng):
-    "From a layer in float64 comes a layer in float64."
+    "A layer in float64 gives a layer in float64."
     builtin, here = builtins(rng)
     builtin.double()
     expect_state(converted(builtin), here.double(), "q_proj.weight", "out_proj.weight")
@@ -1421,27 +1315,12 @@ def can_be_trained(rng):
 # %% [markdown] id="sdpa_attention_text"
 # ## 5. `sdpa_attention`: PyTorch's own kernel
 #
-# **Points** {points sdpa_attention} · **Difficulty** 2 of 5 · **Importance** 4 of 5 · **Minutes** 15 ·
-# **Book** *Batched attention*, section *One kernel*
+# **Points** {points sdpa_attention} · **Book** *Batched attention*, section *One kernel*
 #
 # `torch.nn.functional.scaled_dot_product_attention` computes the output of attention in one kernel, which on a
-# GPU need not store the n·m scores at all. It returns no weights, divides by √d_k by itself, and has options of
-# its own: `attn_mask`, `dropout_p`, `is_causal`, `scale`. In its boolean masks `True` means "may attend", as
-# here, and unlike in `nn.MultiheadAttention`.
-#
-# **Contract** of `sdpa_attention(Q, K, V, mask=None)`
-#
-# * The arguments are those of `attention`: any number of leading axes, every dtype, masks of the same shapes.
-# * Returns the output alone, equal to that of `attention`, computed by `scaled_dot_product_attention`. The points
-#   depend on the values; a missing call is shown to the instructor. For a query without keys the
-#   output is 0.
-#
-# **Worked example.** With `Q`, `K`, `V` as in item 1:
-#
-# ```python
-# sdpa_attention(Q, K, V)                                                   # [[2.0, 3.0], [2.8, 2.0]]
-# sdpa_attention(Q, K, V, torch.tensor([[True, True, False], [False] * 3])) # [[2.0, 4.0], [0.0, 0.0]]
-# ```
+# GPU need not store the n·m scores. It returns no weights, divides by √d_k itself, and has its own options:
+# `attn_mask`, `dropout_p`, `is_causal`, `scale`. In its boolean masks `True` means "may attend", as here, and
+# unlike in `nn.MultiheadAttention`.
 #
 # <details><summary>Hint</summary>
 #
@@ -1534,7 +1413,7 @@ def mask(rng):
     "torch.tensor([[True, False], [True, False]]))",
 )
 def mask_with_as_many_keys_as_queries(rng):
-    "The same if n = m, where queries and keys could be exchanged; and there is a key that nobody attends to."
+    "The rule also holds at n = m, where queries and keys could be exchanged, and with a key that no query sees."
     expect_output(*scalar_qkv(rng, n=6, m=6), np.insert(random_mask(rng, 6, 5), 3, False, axis=1))
 
 
@@ -1586,7 +1465,7 @@ def other_dtypes(rng):
 
 @part(points=1, needs="mask")
 def inputs_unchanged(rng):
-    "The caller's tensors are as they were."
+    "The caller's tensors are unchanged."
     sdpa_attention(*map(tensor, [*scalar_qkv(rng), random_mask(rng, 5, 7, empty_rows=2)]))
     expect_unchanged(sdpa_attention, "sdpa_attention")
 
@@ -1594,8 +1473,8 @@ def inputs_unchanged(rng):
 ### END HIDDEN TESTS
 
 # %% [markdown] id="see_kernel"
-# **Look at it.** Your attention writes all scores down; the kernel works through them in tiles and forgets them.
-# With twice the tokens there are four times the scores. The times are the best of five, on one core.
+# **Look at it.** Your attention stores all scores; the kernel works through them in tiles and keeps none. Twice
+# the tokens make four times the scores. The times are the best of five, on one core.
 
 # %% role="show" id="measure_kernel"
 for n in (128, 256, 512, 1024):
@@ -1608,8 +1487,5 @@ for n in (128, 256, 512, 1024):
 # %% [markdown] id="hand_in"
 # ## Before you hand in
 #
-# Choose *Restart kernel and run all cells*, look through the checks once more, save, and hand in this one
-# file. Keep its name.
-#
-# If you learn alone and have installed the course's package, `mha-grade check batched_torch.ipynb` runs the
-# hidden tests on your own code.
+# Restart the kernel, run all cells, save, and hand in this file under its name. If you learn alone and have
+# installed the course's package, `mha-grade check batched_torch.ipynb` runs the hidden tests on your code.

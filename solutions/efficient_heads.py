@@ -25,43 +25,35 @@ from mha_grader.testing import (
 reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 
 # %% [markdown] id="intro"
-# # Heads that share, remember, and go
+# # Heads that are shared, cached and pruned
 #
-# A model that writes text makes one token at a time, and each new token attends to all earlier ones. Then the
-# mathematics of the heads is cheap, and reading their keys and values from memory is what takes the time. You
-# build the three answers of the field: query heads *share* keys and values, keys and values are *remembered*
-# from token to token, and heads that do little are *taken out*.
+# A model that writes text makes one token at a time, and each new token attends to all earlier ones. The
+# arithmetic of the heads is then cheap; reading their keys and values from memory takes the time. You build the
+# three answers of the field: query heads *share* keys and values, a *cache* keeps keys and values from token to
+# token, and heads that do little are *pruned*.
 #
-# | no. | item | what it is | points | minutes |
-# |---|---|---|---|---|
-# | 1 | `grouped_query_attention` | query heads share keys and values | {points grouped_query_attention} | 25 |
-# | 2 | `kv_cache_bytes` | what it takes to remember them | {points kv_cache_bytes} | 10 |
-# | 3 | `CachedAttention` | attention that remembers | {points CachedAttention} | 40 |
-# | 4 | `pruned_attention` | heads that are narrower than the model | {points pruned_attention} | 15 |
-# | 5 | `prune_heads` | taking heads out | {points prune_heads} | 25 |
+# | no. | item | points | difficulty | importance | minutes |
+# |---|---|---|---|---|---|
+# | 1 | `grouped_query_attention` | {points grouped_query_attention} | 3 | 5 | 25 |
+# | 2 | `kv_cache_bytes` | {points kv_cache_bytes} | 1 | 4 | 10 |
+# | 3 | `CachedAttention` | {points CachedAttention} | 4 | 5 | 40 |
+# | 4 | `pruned_attention` | {points pruned_attention} | 2 | 4 | 15 |
+# | 5 | `prune_heads` | {points prune_heads} | 3 | 4 | 25 |
 #
 # Together {points} points.
 #
-# **How to work.** `checks.py` must lie in the folder of this notebook, as it does in the kit. Put your code
-# in place of the lines `# YOUR CODE HERE` and `raise NotImplementedError()`, keep the names and the
-# parameters, and run the check below. It prints `ok`, or one sentence that says what is wrong and how to see
-# more. If you cannot do an item, go on: no item needs your code of another one. You may add cells of your
-# own.
+# **How to work.** Each item's docstring is its contract. Replace `# YOUR CODE HERE` and
+# `raise NotImplementedError()`, keep the names and the parameters, and run the check below. It prints `ok`, or
+# one sentence that says what is wrong. No item needs your code of another one. You may add cells. Keep the other
+# files of this folder beside the notebook.
 #
-# **How it is graded.** By more tests than you see here: other sizes, other numbers, more of each contract.
-# Every item is tested in parts, and each part that passes earns its points. Any code that keeps the contract
-# is right, a loop as well as one line. Where a docstring promises more than the contract, the contract counts.
-# Use NumPy and nothing else.
+# **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
+# points. Any code that keeps the contract is right, a loop as well as one line. Use NumPy and nothing else.
 #
-# | letter | meaning | letter | meaning |
-# |---|---|---|---|
-# | `batch` | number of sequences | `d_model` | width of the whole layer |
-# | `n` | number of tokens | `num_heads` | number of query heads |
-# | `t` | tokens of one chunk | `num_kv_heads` | number of key heads, and of value heads |
-# | `m` | tokens so far | `d_k` | width of one head |
-#
-# These rules hold everywhere. Weights are used as `X @ W`. Head i, counted from 0, owns the columns `i*d_k …
-# (i+1)*d_k - 1` of its projection and the same *rows* of `W_O`. No function changes its arguments in place.
+# `batch` counts sequences, `n` tokens, `t` the tokens of one chunk, `m` the tokens so far, `num_heads` query
+# heads, `num_kv_heads` key heads and as many value heads. `d_model` is the width of the layer, `d_k` that of a
+# head. Weights are used as `X @ W`. Head i, counted from 0, owns the columns `i*d_k … (i+1)*d_k - 1` of its
+# projection and the same *rows* of `W_O`. No function changes its arguments in place.
 
 # %% role="given" id="imports"
 from collections.abc import Sequence
@@ -90,54 +82,26 @@ from mha_lib.heads import head_dim, split_heads, combine_heads
 # %% [markdown] id="grouped_query_attention_text"
 # ## 1. `grouped_query_attention`: several query heads share keys and values
 #
-# **Points** {points grouped_query_attention} · **Difficulty** 3 of 5 · **Importance** 5 of 5 · **Minutes** 25 ·
-# **Book** *Efficient heads*, section *Sharing keys and values*
+# **Points** {points grouped_query_attention} · **Book** *Efficient heads*, section *Sharing keys and values*
 #
-# In multi-head attention each query head has a key head and a value head to itself. In *grouped-query*
-# attention there are fewer of these, and neighbouring query heads share one. With a single one for all it is
-# called *multi-query* attention.
-#
-# With 6 query heads and 3 key heads, a group has 6 / 3 = 2 query heads:
+# In multi-head attention each query head has its own key head and value head. In *grouped-query* attention there
+# are fewer of these, and neighbouring query heads share one. If all share a single one, it is *multi-query*
+# attention. With 6 query heads and 3 key heads, a group has 6 / 3 = 2 query heads:
 #
 # | query head | 0 | 1 | 2 | 3 | 4 | 5 |
 # |---|---|---|---|---|---|---|
 # | uses key head and value head | 0 | 0 | 1 | 1 | 2 | 2 |
 #
-# **Contract** of `grouped_query_attention(X, W_Q, W_K, W_V, W_O, num_heads, num_kv_heads)`
-#
-# * `X` is `(batch, n, d_model)`; `W_Q` and `W_O` are `(d_model, d_model)`.
-# * `W_K` and `W_V` are `(d_model, num_kv_heads * d_k)`, where d_k = d_model / num_heads.
-# * `num_heads` divides `d_model`, and `num_kv_heads` divides `num_heads`. The two may be equal, and
-#   `num_kv_heads` may be 1.
-# * Query head i uses key head and value head `i // (num_heads // num_kv_heads)`. Everything else is as in
-#   multi-head attention: scores are divided by √d_k, there is no mask, and the heads, side by side, go
-#   through `W_O`.
-# * Returns the output `(batch, n, d_model)`.
-#
-# **Worked example.** Four query heads, two key heads, d_k = 1. Features 0 and 1 of a token are its two values;
-# feature 2 makes the keys, feature 3 makes the queries of heads 1 and 3. Heads 0 and 2 ask for nothing.
-#
-# ```python
-# X = np.array([[[4.0, 40.0, np.log(3), 1.0],
-#                [8.0, 80.0, 0.0,       1.0]]])
-# W_Q = np.zeros((4, 4)); W_Q[3, 1] = W_Q[3, 3] = 1.0
-# W_K = np.zeros((4, 2)); W_K[2, 0], W_K[2, 1] = 1.0, -1.0
-# W_V = np.zeros((4, 2)); W_V[0, 0] = W_V[1, 1] = 1.0
-# grouped_query_attention(X, W_Q, W_K, W_V, np.eye(4), num_heads=4, num_kv_heads=2)
-# # [[[6, 5, 60, 70],       head 0: weights 1/2, 1/2 on 4 and 8      head 1: 3/4, 1/4 on 4 and 8
-# #   [6, 5, 60, 70]]]      head 2: weights 1/2, 1/2 on 40 and 80    head 3: 1/4, 3/4 on 40 and 80
-# ```
-#
 # <details><summary>Hint: where the heads are</summary>
 #
-# `split_heads` does not mind how wide its argument is: give it `num_kv_heads` for keys and values. Then you
-# have queries `(batch, num_heads, n, d_k)` and keys `(batch, num_kv_heads, n, d_k)`.
+# `split_heads` works at any width: give it `num_kv_heads` for keys and values. Then you have queries
+# `(batch, num_heads, n, d_k)` and keys `(batch, num_kv_heads, n, d_k)`.
 # </details>
 #
 # <details><summary>Hint: from few heads to many</summary>
 #
-# Compare `np.repeat([0, 1, 2], 2)` with `np.tile([0, 1, 2], 2)`. Which is the row of the table above? Both
-# functions can do it along one axis of an array.
+# Compare `np.repeat([0, 1, 2], 2)` with `np.tile([0, 1, 2], 2)`. Which is the row of the table above? Both also
+# work along one axis of an array.
 # </details>
 
 # %% role="solution" item="grouped_query_attention"
@@ -260,7 +224,7 @@ def scale_in_groups(rng):
     "np.array([[0.0, 1.0], [10.0, 0.0]]), 2, 2)",
 )
 def output_projection(rng):
-    "The heads, side by side, are multiplied with W_O."
+    "The concatenated heads are multiplied by W_O."
     X, W_Q, W_K, W_V, _, *numbers = decided(rng)
     expect_output((X, W_Q, W_K, W_V, rng.normal(size=(18, 18)), *numbers))
 
@@ -283,14 +247,14 @@ def batch(rng):
     "np.eye(4)[:, :2], np.eye(4), 4, 2)",
 )
 def groups_in_a_batch(rng):
-    "Each sequence of a batch has keys and values of its own, also where heads share them."
+    "Each sequence of a batch has its own keys and values, also where heads share them."
     expect_output(decided(rng, batch=2, num_kv_heads=3))
     expect_output(decided(rng, batch=3, num_kv_heads=2))
 
 
 @part(points=1, needs="as_many_key_heads")
 def inputs_unchanged(rng):
-    "The caller's arrays are as they were."
+    "The caller's arrays are unchanged."
     grouped_query_attention(*decided(rng))
     expect_unchanged(grouped_query_attention, "grouped_query_attention")
 
@@ -298,28 +262,12 @@ def inputs_unchanged(rng):
 ### END HIDDEN TESTS
 
 # %% [markdown] id="kv_cache_bytes_text"
-# ## 2. `kv_cache_bytes`: what it takes to remember
+# ## 2. `kv_cache_bytes`: the size of the cache
 #
-# **Points** {points kv_cache_bytes} · **Difficulty** 1 of 5 · **Importance** 4 of 5 · **Minutes** 10 ·
-# **Book** *Efficient heads*, section *The cache in bytes*
+# **Points** {points kv_cache_bytes} · **Book** *Efficient heads*, section *The cache in bytes*
 #
-# A model that writes keeps the keys and the values of all tokens so far, in every layer: the *KV cache*. For
-# every new token all of it is read. Queries are used once and need not be kept.
-#
-# **Contract** of `kv_cache_bytes(batch, n, num_layers, num_kv_heads, d_k, bytes_per_value=2)`
-#
-# * All arguments are whole numbers and at least 1: sequences, tokens in each, layers, key heads in each layer
-#   (and as many value heads), the width of a head, which is the same for keys and values, and the bytes of
-#   one number: 2 for the 16-bit formats, 4 for float32.
-# * Returns the bytes of all keys and values together, as an `int` or `np.int64`.
-#
-# **Worked example.** One sequence of three tokens, two layers, one key head of width 4. Keys: 3·2·1·4 = 24
-# numbers; values: as many. Together 48 numbers of 2 bytes.
-#
-# ```python
-# kv_cache_bytes(1, 3, 2, 1, 4)                       # 96
-# kv_cache_bytes(1, 3, 2, 1, 4, bytes_per_value=4)    # 192
-# ```
+# A model that writes keeps the keys and the values of all tokens so far, in every layer: the *KV cache*. It reads
+# all of it for every new token. Queries are used once and need not be kept.
 #
 # <details><summary>Hint</summary>
 #
@@ -335,7 +283,7 @@ check_number(
     kv_cache_bytes(1, 3, 2, 1, 4),
     96,
     mistakes={
-        "one array, one layer, or numbers in place of their bytes were counted": 48,
+        "one array or one layer is counted, or numbers in place of bytes": 48,
         "three arrays were counted, but queries are not kept": 144,
         "scores between tokens were counted": 72,
     },
@@ -405,12 +353,12 @@ def whole_number(rng):
 
 # %% [markdown] id="see_kv_cache_bytes"
 # **Look at it.** Llama 2 70B has 80 layers and 64 query heads of width 128, which share 8 key heads. The cell
-# shows the cache of one sequence for that, and what it would be if none were shared, or one by all. The
-# weights of the model themselves take about 140 GB in 16 bits.
+# shows the cache of one sequence for these, without sharing, and with one key head. The weights of the model take
+# about 140 GB in 16 bits.
 #
-# What does sharing cost? Ainslie and others (2023, table 1) measured a T5 model with 64 heads. With as many
-# key heads, its average score was 47.2 and its inference time 1.51; with 8 key heads 47.1 and 0.28; with one,
-# 46.6 and 0.24.
+# What does sharing cost? Ainslie and others (2023, table 1) measured a T5 model with 64 heads. With as many key
+# heads, its average score was 47.2 and its inference time 1.51; with 8 key heads 47.1 and 0.28; with one, 46.6
+# and 0.24.
 
 # %% role="show" id="print_kv_cache_bytes"
 print("GB of cache:     64 key heads    8 key heads    1 key head")
@@ -419,54 +367,23 @@ for n in (1_000, 4_000, 32_000, 128_000):
     print(f"n = {n:7,d} " + " ".join(f"{size:14.2f}" for size in sizes))
 
 # %% [markdown] id="CachedAttention_text"
-# ## 3. `CachedAttention`: attention that remembers
+# ## 3. `CachedAttention`: attention with a cache
 #
-# **Points** {points CachedAttention} · **Difficulty** 4 of 5 · **Importance** 5 of 5 · **Minutes** 40 ·
-# **Book** *Efficient heads*, section *The cache*
+# **Points** {points CachedAttention} · **Book** *Efficient heads*, section *The cache*
 #
-# Under a causal mask the keys and values of a token never change when later tokens come. So they are computed
-# once and kept. A new token needs its own query, key and value only, and the cache gives it all earlier keys
-# and values.
-#
-# Tokens come in *chunks* of any length: first the whole question, perhaps, and then the answer, token by
-# token.
-#
-# **Contract** of the class `CachedAttention`
-#
-# * `CachedAttention(W_Q, W_K, W_V, W_O, num_heads)`: four `(d_model, d_model)` weights; `num_heads` divides
-#   `d_model`.
-# * `forward(chunk)`: `chunk` is `(batch, t, d_model)`, the next t ≥ 1 tokens of each sequence. Returns
-#   *their* outputs, `(batch, t, d_model)`. Each token attends to itself, to those before it in its chunk, and
-#   to all tokens of all chunks before, and to no later one. So the outputs of all chunks, one after the
-#   other, are those of causal multi-head attention on the whole sequence. Scores are divided by √d_k, and the
-#   heads, side by side, go through `W_O`.
-# * `reset()`: everything that came is forgotten. The next chunk starts new sequences, and there may be more
-#   or fewer of them. Until then the batch size stays the same.
-# * Two objects have nothing to do with each other, also if they are made of the same weights: neither making
-#   an object nor `forward` changes an argument.
-# * Only the outputs are graded: you may keep the chunks and compute everything again.
-#   Later changes of the arguments by the caller are not tested.
-#
-# **Worked example.** `W_Q` and `W_K` are 0, so that all scores are 0 and each token takes the mean of the
-# values that it sees. The values are the tokens themselves.
-#
-# ```python
-# layer = CachedAttention(np.zeros((2, 2)), np.zeros((2, 2)), np.eye(2), np.eye(2), num_heads=2)
-# layer.forward(np.array([[[2.0, 0.0], [4.0, 6.0]]]))    # [[[2, 0], [3, 3]]]
-# layer.forward(np.array([[[6.0, 3.0]]]))                # [[[4, 3]]]     (2+4+6)/3, (0+6+3)/3
-# layer.reset()
-# layer.forward(np.array([[[6.0, 3.0]]]))                # [[[6, 3]]]
-# ```
+# Under a causal mask later tokens never change the keys and values of earlier ones. So they are computed once and
+# kept. A new token needs only its own query, key and value; the cache holds all earlier keys and values. Tokens
+# come in *chunks* of any length: perhaps first the whole question, then the answer, token by token.
 #
 # <details><summary>Hint: what to keep</summary>
 #
-# Keys and values of all tokens so far, both as `(batch, heads, m, d_k)`. `np.concatenate` joins old and new
-# along the axis of the tokens. What is there before the first chunk?
+# Keys and values of all tokens so far, both as `(batch, heads, m, d_k)`. `np.concatenate` joins old and new along
+# the axis of the tokens. What is there before the first chunk?
 # </details>
 #
 # <details><summary>Hint: the mask</summary>
 #
-# There are t queries and m keys, and the queries belong to the *last* t of the m tokens. Have a look at what
+# There are t queries and m keys, and the queries belong to the *last* t of the m tokens. See what
 # `causal_mask(2, 5)` gives.
 # </details>
 
@@ -495,7 +412,7 @@ for i in range(5):
         mistakes={
             "nothing is remembered": tokens[:, i : i + 1],
             "the token sees only the first key": tokens[:, :1] if i else np.nan * tokens[:, :1],
-            "only the chunk before is remembered": tokens[:, max(i - 1, 0) : i + 1].mean(
+            "only the last chunk is in the cache": tokens[:, max(i - 1, 0) : i + 1].mean(
                 axis=1, keepdims=True
             ),
         },
@@ -629,7 +546,7 @@ def batch(rng):
     "[np.array([[[2.0]], [[10.0]]]), np.array([[[4.0]], [[30.0]]])]))[1]",
 )
 def batch_with_a_past(rng):
-    "Each sequence of a batch has a past of its own."
+    "Each sequence of a batch has its own past."
     X, weights = decided(rng, batch=3, n=4)
     expect_outputs(CachedAttention(*weights), X, weights, 1, 1, 1, 1)
 
@@ -651,7 +568,7 @@ def scale(rng):
     ".forward(np.array([[[1.0, 2.0]]]))",
 )
 def output_projection(rng):
-    "The heads, side by side, are multiplied with W_O."
+    "The concatenated heads are multiplied by W_O."
     X, (W_Q, W_K, W_V, _, num_heads) = decided(rng)
     weights = (W_Q, W_K, W_V, rng.normal(size=(9, 9)), num_heads)
     expect_last(CachedAttention(*weights), X, weights)
@@ -659,7 +576,7 @@ def output_projection(rng):
 
 @part(points=1, needs="token_by_token")
 def reset(rng):
-    "After a reset nothing is remembered, and another number of sequences may come."
+    "After a reset the cache is empty, and another number of sequences may come."
     X, weights = decided(rng, batch=1)
     layer = CachedAttention(*weights)
     layer.forward(X)
@@ -672,7 +589,7 @@ def reset(rng):
 
 @part(points=1, needs="token_by_token")
 def two_objects(rng):
-    "Two objects that get their tokens in turn do not see each other's."
+    "Two objects that get their tokens in turn do not see each other's tokens."
     X, weights = decided(rng)
     Y, other_weights = decided(rng)
     layer, other = CachedAttention(*weights), CachedAttention(*other_weights)
@@ -690,7 +607,7 @@ def two_objects(rng):
 
 @part(points=1, needs="one_chunk")
 def inputs_unchanged(rng):
-    "The caller's arrays, the weights as well as the chunk, are as they were."
+    "The caller's arrays, weights and chunk, are unchanged."
     X, weights = decided(rng)
     layer = CachedAttention(*weights)
     expect_unchanged(layer, "Making an object")
@@ -705,9 +622,8 @@ def inputs_unchanged(rng):
 ### END HIDDEN TESTS
 
 # %% [markdown] id="see_cache"
-# **Look at it.** How many dot products of a query with a key does it take to write n tokens, one at a time?
-# With a cache, token i is compared with i keys. Without one, everything that was there before is computed
-# again for every new token.
+# **Look at it.** How many dot products of a query with a key does it take to write n tokens, one at a time? With
+# a cache, token i is compared with i keys. Without one, everything earlier is computed again for every new token.
 
 # %% role="show" id="plot_cache"
 lengths = np.arange(1, 201)
@@ -727,37 +643,16 @@ print(f"for 200 tokens, {without[-1] / with_cache[-1]:.0f} times as many")
 # %% [markdown] id="pruned_attention_text"
 # ## 4. `pruned_attention`: heads that are narrower than the model
 #
-# **Points** {points pruned_attention} · **Difficulty** 2 of 5 · **Importance** 4 of 5 · **Minutes** 15 ·
-# **Book** *Efficient heads*, section *Taking heads out*
+# **Points** {points pruned_attention} · **Book** *Efficient heads*, section *Taking heads out*
 #
-# If heads are taken out of a layer, the others stay as wide as they were. So the heads that are left, side by
-# side, are narrower than the model: `num_heads * d_k` is no longer `d_model`. (In some models it never was:
-# the heads of Gemma 7B, 16 of width 256, are together wider than its 3,072 features.)
-#
-# **Contract** of `pruned_attention(X, W_Q, W_K, W_V, W_O, num_heads)`
-#
-# * `X` is `(batch, n, d_model)`. `W_Q`, `W_K` and `W_V` are `(d_model, num_heads * d_k)`, and `W_O` is
-#   `(num_heads * d_k, d_model)`.
-# * `num_heads * d_k` may be smaller than `d_model`, equal, or larger. **The width d_k follows from the
-#   weights**, not from `d_model`, and the scores are divided by its square root.
-# * Returns the output `(batch, n, d_model)`. There is no mask.
-#
-# **Worked example.** d_model = 4, and one head of width 2 is left. Its scores are 0, so each token takes the
-# mean of features 0 and 1, and `W_O` puts it into features 2 and 3.
-#
-# ```python
-# X = np.array([[[1.0, 2.0, 9.0, 9.0], [3.0, 4.0, 9.0, 9.0]]])
-# W_V = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [0.0, 0.0]])
-# W_O = np.array([[0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
-# pruned_attention(X, np.zeros((4, 2)), np.zeros((4, 2)), W_V, W_O, num_heads=1)
-# # [[[0, 0, 2, 3],
-# #   [0, 0, 2, 3]]]
-# ```
+# When heads are removed from a layer, the others keep their width. So the remaining heads together are narrower
+# than the model: `num_heads * d_k` is no longer `d_model`. (In some models it never was: the 16 heads of Gemma
+# 7B, each of width 256, are together wider than its 3,072 features.)
 #
 # <details><summary>Hint</summary>
 #
-# Write multi-head attention as you would, and then look at every place where a width is computed. Which array
-# knows the right one?
+# Write multi-head attention as usual, then look at every place where a width is computed. Which array has the
+# right one?
 # </details>
 
 # %% role="solution" item="pruned_attention"
@@ -794,7 +689,7 @@ check_close(
     pruned_attention(X, *(np.tile(W, 3) for W in (W_Q, W_K, W_V)), np.tile(W_O / 3.0, (3, 1)), 3),
     [[[0.0, 0.0, 2.5, 3.5], [0.0, 0.0, 2.5, 3.5]]],
     mistakes={
-        "the scores were divided by the root of what all heads together are wide": [
+        "the scores were divided by the root of the width of all heads together": [
             [[0.0, 0.0, 2.3069, 3.3069]] * 2
         ],
     },
@@ -872,7 +767,7 @@ def scale(rng):
     "np.array([[0.0, 1.0], [10.0, 0.0]]), 2)",
 )
 def output_projection(rng):
-    "The heads, side by side, are multiplied with W_O."
+    "The concatenated heads are multiplied by W_O."
     X, W_Q, W_K, W_V, _, num_heads = decided(rng)
     expect_output((X, W_Q, W_K, W_V, rng.normal(size=(12, 12)), num_heads))
 
@@ -902,7 +797,7 @@ def narrower_in_a_batch(rng):
 
 @part(points=1, needs="full_width")
 def inputs_unchanged(rng):
-    "The caller's arrays are as they were."
+    "The caller's arrays are unchanged."
     pruned_attention(*decided(rng))
     expect_unchanged(pruned_attention, "pruned_attention")
 
@@ -910,41 +805,20 @@ def inputs_unchanged(rng):
 ### END HIDDEN TESTS
 
 # %% [markdown] id="prune_heads_text"
-# ## 5. `prune_heads`: taking heads out
+# ## 5. `prune_heads`: removing heads
 #
-# **Points** {points prune_heads} · **Difficulty** 3 of 5 · **Importance** 4 of 5 · **Minutes** 25 ·
-# **Book** *Efficient heads*, section *Taking heads out*
+# **Points** {points prune_heads} · **Book** *Efficient heads*, section *Taking heads out*
 #
-# Much of what a trained model can do survives when some of its heads are removed (Michel and others 2019;
-# Voita and others 2019). A head that is only masked still costs time and memory. So its part of the weights is
-# cut out, and smaller weights are left.
+# A trained model keeps much of its quality when some of its heads are removed (Michel and others 2019; Voita and
+# others 2019). A head that is only masked still costs time and memory, so its part of the weights is cut out.
 #
-# What belongs to head i? The columns `i*d_k … (i+1)*d_k - 1` of `W_Q`, `W_K` and `W_V`, since these make its
-# queries, keys and values; and the *rows* of `W_O` with the same numbers, since these take its output on.
-#
-# **Contract** of `prune_heads(W_Q, W_K, W_V, W_O, num_heads, heads)`
-#
-# * `W_Q`, `W_K` and `W_V` are `(d_model, num_heads * d_k)`, `W_O` is `(num_heads * d_k, d_model)`. The layer
-#   may have been pruned before: d_k follows from the weights.
-# * `heads` is a list of the heads to remove, as whole numbers from 0 to `num_heads` − 1. They are distinct and
-#   in any order. The list may be empty, but never names all heads.
-# * Returns five things: `(W_Q, W_K, W_V, W_O, new_num_heads)`, four smaller arrays of the shapes above and the
-#   number of heads that are left, an `int` or `np.int64`. Attention with them gives what the full
-#   layer gives without those heads. The heads that are left may stand in any order, the same in all four arrays.
-#
-# **Worked example.** Two heads of width 2 in a layer with d_model = 1; head 0 goes.
-#
-# ```python
-# W = np.array([[1.0, 2.0, 3.0, 4.0]])
-# prune_heads(W, 10 * W, 100 * W, W.T, num_heads=2, heads=[0])
-# # W_Q: [[3, 4]]    W_K: [[30, 40]]    W_V: [[300, 400]]    W_O: [[3],      new_num_heads: 1
-# #                                                                [4]]
-# ```
+# Head i owns the columns `i*d_k … (i+1)*d_k - 1` of `W_Q`, `W_K` and `W_V`, which make its queries, keys and
+# values, and the *rows* of `W_O` with the same numbers, which read its output.
 #
 # <details><summary>Hint: all at once</summary>
 #
-# If you remove head 0 first, what was head 3 is head 2 from then on. So first find out which columns stay, and
-# then take them all at once.
+# If you remove head 0 first, head 3 becomes head 2. So first find out which columns stay, and then take them all
+# at once.
 # </details>
 #
 # <details><summary>Hint: which columns</summary>
@@ -964,8 +838,8 @@ check_close(
     pruned[0],
     [[1.0, 2.0, 5.0, 6.0, 7.0, 8.0]],
     mistakes={
-        "the heads are counted from 1, but they should be from 0": [[3.0, 4.0, 5.0, 6.0, 7.0, 8.0]],
-        "the columns of a head stand side by side": [[1.0, 3.0, 4.0, 5.0, 7.0, 8.0]],
+        "the heads are counted from 1, but they count from 0": [[3.0, 4.0, 5.0, 6.0, 7.0, 8.0]],
+        "the columns of a head are adjacent": [[1.0, 3.0, 4.0, 5.0, 7.0, 8.0]],
     },
 )
 check_close("W_V without head 1", pruned[2], [[100.0, 200.0, 500.0, 600.0, 700.0, 800.0]])
@@ -981,8 +855,8 @@ check_close(
     prune_heads(W, 10 * W, 100 * W, W.T, 4, [0, 2])[1],
     [[30.0, 40.0, 70.0, 80.0]],
     mistakes={
-        "after the first head was removed, the numbers of the others have moved": [[30.0, 40.0, 50.0, 60.0]],
-        "only the first one of the list was removed": [[30.0, 40.0, 50.0, 60.0, 70.0, 80.0]],
+        "after the first head is removed, the numbers of the others change": [[30.0, 40.0, 50.0, 60.0]],
+        "only the first head of the list was removed": [[30.0, 40.0, 50.0, 60.0, 70.0, 80.0]],
     },
 )
 check_close("W_Q without any change", prune_heads(W, W, W, W.T, 4, [])[0], W)
@@ -1043,7 +917,7 @@ def one_head(rng):
     "4, [0, 2])",
 )
 def several_heads(rng):
-    "Several heads can go at once, in whatever order they are listed."
+    "Several heads can be removed at once, listed in any order."
     heads = [int(head) for head in rng.permutation([1, 2, 3, 4])[:2]]
     expect_pruned(rng, some_layer(rng), 5, sorted(heads))
     expect_pruned(rng, some_layer(rng), 5, sorted(heads, reverse=True))
@@ -1071,7 +945,7 @@ def pruned_before(rng):
 
 @part(points=1, needs="one_head")
 def smaller(rng):
-    "The weights are smaller by what the removed heads owned."
+    "The weights lose exactly the columns and rows of the removed heads."
     weights, _ = five_of(prune_heads(*some_layer(rng), 5, [1, 3]))
     shapes = [W.shape if isinstance(W, np.ndarray) else None for W in weights]
     expected = [(15, 9)] * 3 + [(9, 15)]
@@ -1087,7 +961,7 @@ def number_of_heads(rng):
 
 @part(points=1, needs="one_head")
 def inputs_unchanged(rng):
-    "The caller's arrays and list are as they were."
+    "The caller's arrays and list are unchanged."
     prune_heads(*some_layer(rng), 5, [3, 1])
     expect_unchanged(prune_heads, "prune_heads")
 
@@ -1095,10 +969,10 @@ def inputs_unchanged(rng):
 ### END HIDDEN TESTS
 
 # %% [markdown] id="see_pruning"
-# **Look at it.** A layer with eight heads, each with rows of `W_O` that are two thirds as large as those of the
-# head before. Heads are removed one after the other, the least important first, or the most important first.
-# The plot shows how far the output moves. In a later assignment, *The heads of a trained model*, you do the same
-# with heads of a real model, and measure their importance yourself.
+# **Look at it.** A layer has eight heads; the rows of `W_O` of each are two thirds as large as those of the head
+# before. Heads are removed one after the other, the least important first or the most important first, and the
+# plot shows how far the output moves. In a later assignment, *The heads of a trained model*, you measure the
+# importance of real heads.
 
 # %% role="show" id="plot_pruning"
 rng = np.random.default_rng(0)
@@ -1130,8 +1004,5 @@ plt.show()
 # %% [markdown] id="hand_in"
 # ## Before you hand in
 #
-# Choose *Restart kernel and run all cells*, look through the checks once more, save, and hand in this one
-# file. Keep its name.
-#
-# If you learn alone and have installed the course's package, `mha-grade check efficient_heads.ipynb` runs the
-# hidden tests on your own code.
+# Restart the kernel, run all cells, save, and hand in this file under its name. If you learn alone and have
+# installed the course's package, `mha-grade check efficient_heads.ipynb` runs the hidden tests on your code.

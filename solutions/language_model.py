@@ -28,31 +28,29 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # %% [markdown] id="intro"
 # # A language model of your own
 #
-# Everything that you have built comes together: embeddings, positions, heads, blocks, a mask and a cache. You
-# train it on the source code of Python's own library, which is on every machine that runs this notebook. It
-# needs five minutes, and then it writes.
+# You now combine all that you have built: embeddings, positions, heads, blocks, a mask and a cache. You train the
+# model on the source code of Python's own library, which is on every machine that runs this notebook. After five
+# minutes of training, it writes.
 #
-# | no. | item | what it is | points | minutes |
-# |---|---|---|---|---|
-# | 1 | `LanguageModel` | from tokens to the logits of the next one | {points LanguageModel} | 60 |
-# | 2 | `loss` | how surprised it is by a text | {points loss} | 15 |
-# | 3 | `sample` | let it write on, with a cache | {points sample} | 45 |
+# | no. | item | points | difficulty | importance | minutes |
+# |---|---|---|---|---|---|
+# | 1 | `LanguageModel` | {points LanguageModel} | 4 | 5 | 60 |
+# | 2 | `loss` | {points loss} | 2 | 5 | 15 |
+# | 3 | `sample` | {points sample} | 4 | 4 | 45 |
 #
 # Together {points} points.
 #
-# **How to work.** `checks.py` must lie in the folder of this notebook, as it does in the kit. Each item has a
-# cell to write in: put your code in place of the lines `# YOUR CODE HERE` and `raise NotImplementedError()`,
-# keep the names and the parameters, and run the check in the cell below it. You may add cells and classes of
-# your own, for instance the block that you built before.
+# **How to work.** Each item's docstring is its contract. Replace `# YOUR CODE HERE` and
+# `raise NotImplementedError()`, keep the names and the parameters, and run the check below. It prints `ok`, or
+# one sentence that says what is wrong. You may add cells and classes, for instance the block that you built
+# before. Keep the other files of this folder beside the notebook.
 #
-# **How it is graded.** The tests call your model, and train it for about a hundred steps on a text of their own.
-# How it is built inside is up to you: layers, names, norms and positions are not looked at, only what comes out.
-# Item 3 is tested with your own model from item 1.
+# **How it is graded.** Hidden tests call your model and train it for about a hundred steps on their own text,
+# part by part. Only the results count: layers, names, norms and positions are up to you. Item 3 is tested with
+# your own model from item 1.
 #
-# | letter | meaning | letter | meaning |
-# |---|---|---|---|
-# | `batch` | number of sequences | `d_model` | width of the model |
-# | `n` | number of tokens | `vocab_size` | number of different tokens |
+# `batch` counts sequences, `n` tokens. `d_model` is the width of the model, `vocab_size` the number of different
+# tokens. No function changes its arguments in place.
 
 # %% role="given" id="imports"
 import torch
@@ -77,43 +75,21 @@ from mha_lib.transformer import FeedForward
 # %% [markdown] id="LanguageModel_text"
 # ## 1. `LanguageModel`: from tokens to the next one
 #
-# **Points** {points LanguageModel} · **Difficulty** 4 of 5 · **Importance** 5 of 5 · **Minutes** 60 ·
-# **Book** *A language model of one's own*, section *The model*
+# **Points** {points LanguageModel} · **Book** *A language model of one's own*, section *The model*
 #
-# Tokens are whole numbers. The model embeds them, tells them where they stand, sends them through blocks of
-# causal attention and feed-forward networks, and reads out, at every place, one logit for each token that
-# could come next.
-#
-# **Contract** of `class LanguageModel(nn.Module)`
-#
-# * `__init__(self, vocab_size, d_model, num_heads, num_layers, context)`; `num_heads` divides `d_model`.
-# * `forward(self, ids)`: `ids` is `(batch, n)` of whole numbers from 0 to `vocab_size − 1`, with any n from 1 to
-#   `context`. Returns logits, `(batch, n, vocab_size)`, in `float32`. `forward` may have further parameters with
-#   defaults, such as a cache for item 3.
-# * The logits at a place depend on the tokens up to that place, and on none that comes later.
-# * No dropout. Sequences of a batch do not influence each other.
-# * It learns: with fresh parameters, `num_layers=5`, `d_model=32`, four heads and a hundred steps of AdamW
-#   with learning rate 0.003, it learns to continue a text by a rule that asks for one earlier token at a
-#   fixed distance. That takes what a model of this depth needs: positions, residual connections, norms, and
-#   parameters that an optimizer finds.
-#
-# **Worked example.**
-#
-# ```python
-# model = LanguageModel(vocab_size=10, d_model=8, num_heads=2, num_layers=3, context=16)
-# model(torch.zeros(4, 5, dtype=torch.long)).shape        # (4, 5, 10)
-# ```
+# The model embeds tokens and their positions, passes them through blocks of causal attention and feed-forward
+# networks, and returns, at every position, one logit for each token that could come next.
 #
 # <details><summary>Hint: the parts</summary>
 #
-# Two embeddings, one for tokens and one for positions, added; `num_layers` blocks of the pre-norm form; one
-# more norm; a linear layer to `vocab_size`. Blocks belong into an `nn.ModuleList`.
+# Two embeddings, one for tokens and one for positions, added; `num_layers` pre-norm blocks; a last norm; a linear
+# layer to `vocab_size`. Put the blocks into an `nn.ModuleList`.
 # </details>
 #
 # <details><summary>Hint: the cache</summary>
 #
-# For item 3 it helps if `forward` takes a list that holds the keys and values of each layer, uses them and
-# adds those of `ids`. With a cache the first new token does not stand at position 0.
+# For item 3 it helps if `forward` takes a list with the keys and values of each layer, uses them and adds those
+# of `ids`. With a cache the first new token does not stand at position 0.
 # </details>
 
 # %% role="solution" item="LanguageModel"
@@ -158,7 +134,7 @@ def model_of(rng, *sizes):
 
 @part(points=2)
 def reads_the_text(rng):
-    "The logits have the right shape, and at every place they depend on its own token and on the first one."
+    "The logits have the right shape; at every position they depend on its token and on the first one."
     model, ids = model_of(rng), drawn(rng)
     got = logits_of(model, ids)
     for place in (0, 5):
@@ -183,7 +159,7 @@ def no_look_ahead(rng):
 
 @part(points=2, needs="no_look_ahead")
 def no_look_ahead_by_gradient(rng):
-    "No gradient of a place's logits reaches the embedding of a token that stands only later."
+    "No gradient of the logits at a position reaches the embedding of a token that occurs only later."
     model = model_of(rng)
     ids = tensor(rng.permutation(VOCABULARY)[:8][None])  # all different
     held = model.state_dict()
@@ -253,27 +229,12 @@ def learns(rng):
 ### END HIDDEN TESTS
 
 # %% [markdown] id="loss_text"
-# ## 2. `loss`: how surprised it is
+# ## 2. `loss`: how well it predicts a text
 #
-# **Points** {points loss} · **Difficulty** 2 of 5 · **Importance** 5 of 5 · **Minutes** 15 ·
-# **Book** *A language model of one's own*, section *The loss*
+# **Points** {points loss} · **Book** *A language model of one's own*, section *The loss*
 #
-# Every place predicts the token after it. The loss is the mean of −log p over all these predictions, where p
-# is the probability that the model gave the token that came.
-#
-# **Contract** of `loss(model, ids)`
-#
-# * `model` is anything that gives logits `(batch, n, vocab_size)` for tokens `(batch, n)`, in which a place
-#   sees itself and what stands before it; not only your own model.
-# * `ids` is `(batch, n + 1)`, n ≥ 1. Each token but the first is predicted.
-# * Returns a tensor without axes: the mean over all predictions of the batch, in nats. Gradients pass through it.
-#
-# **Worked example.** A model that finds all four tokens equally likely is surprised by log 4 at each.
-#
-# ```python
-# model = nn.Embedding.from_pretrained(torch.zeros(4, 4))
-# loss(model, torch.tensor([[0, 3, 1]])).exp()            # 4.0
-# ```
+# Every position predicts the next token. The loss is the mean of −log p over all these predictions, where p is
+# the probability that the model gave to the token that came.
 #
 # <details><summary>Hint</summary>
 #
@@ -295,8 +256,8 @@ check_close(
     torch.tensor(0.9378),
     tolerance=1e-3,
     mistakes={
-        "each place is compared with its own token, which it has just read": [[0.9678]],
-        "the surprises are summed; the loss is their mean": 2.8134,
+        "each position is compared with its own token, which the model has just read": [[0.9678]],
+        "the losses of the tokens are summed; the loss is their mean": 2.8134,
     },
 )
 ### BEGIN HIDDEN TESTS
@@ -315,7 +276,7 @@ def bigram(rng, vocabulary=5):
     points=3, example="loss(torch.nn.Embedding.from_pretrained(torch.eye(3)), torch.tensor([[0, 1, 1, 2]]))"
 )
 def values(rng):
-    "The loss is the mean of −log p of each next token, over all places and sequences."
+    "The loss is the mean of −log p of each next token, over all positions and sequences."
     for shape in ((3, 7), (1, 2), (4, 3)):
         model, table = bigram(rng)
         ids = tensor(rng.integers(5, size=shape))
@@ -337,7 +298,7 @@ def gradient(rng):
 
 @part(points=1, needs="values")
 def inputs_unchanged(rng):
-    "The caller's tokens are as they were."
+    "The caller's tokens are unchanged."
     loss(bigram(rng)[0], tensor(rng.integers(5, size=(3, 6))))
     expect_unchanged(loss, "loss")
 
@@ -345,40 +306,22 @@ def inputs_unchanged(rng):
 ### END HIDDEN TESTS
 
 # %% [markdown] id="sample_text"
-# ## 3. `sample`: let it write on
+# ## 3. `sample`: let it write
 #
-# **Points** {points sample} · **Difficulty** 4 of 5 · **Importance** 4 of 5 · **Minutes** 45 ·
-# **Book** *A language model of one's own*, section *Writing with a cache*
+# **Points** {points sample} · **Book** *A language model of one's own*, section *Writing with a cache*
 #
-# The model predicts a token; the token is added to the text; the model predicts the next one. Nothing before
-# the new token changes, so the keys and values of earlier tokens need not be computed again.
-#
-# **Contract** of `sample(model, ids, steps, seed, temperature=1.0)`
-#
-# * `model` is a `LanguageModel` of yours; `ids` is `(batch, n)` with n ≥ 1, and n + steps is at most its context;
-#   `steps` is at least 1.
-# * Returns the tokens given and those added, `(batch, n + steps)`, whole numbers.
-# * With `temperature=0` each new token is the one with the largest logit (of equal ones, any). Otherwise it
-#   is drawn: token i with probability softmax(logits / temperature)ᵢ.
-# * The same `seed` gives the same text; other seeds give others. How a seed becomes a text is up to you.
-# * **With a cache the text is the one without it**, and the work is less: all tokens together may cost no
-#   more than three times the multiplications of one call of the model on the whole text.
-#
-# **Worked example.**
-#
-# ```python
-# sample(model, torch.tensor([[1, 2, 3]]), steps=4, seed=0).shape        # (1, 7)
-# ```
+# The model predicts a token, the token is appended to the text, and the model predicts the next one. Nothing
+# before the new token changes, so the keys and values of earlier tokens need not be computed again.
 #
 # <details><summary>Hint: the first step</summary>
 #
-# The first call reads all that was given and fills the cache; from then on each call reads one token.
+# The first call reads all given tokens and fills the cache; from then on each call reads one token.
 # </details>
 #
 # <details><summary>Hint: drawing</summary>
 #
 # `torch.multinomial(chances, 1, generator=generator)` draws one token for each row;
-# `torch.Generator().manual_seed(seed)` makes a generator of your own.
+# `torch.Generator().manual_seed(seed)` makes your own generator.
 # </details>
 
 # %% role="solution" item="sample"
@@ -490,7 +433,7 @@ def cache(rng):
 
 @part(points=1, needs="greedy")
 def inputs_unchanged(rng):
-    "The caller's tokens are as they were."
+    "The caller's tokens are unchanged."
     sample(model_of(rng), tensor(rng.integers(11, size=(2, 3))), 4, 0)
     expect_unchanged(sample, "sample")
 
@@ -500,9 +443,9 @@ def inputs_unchanged(rng):
 # %% [markdown] id="train_text"
 # ## Train it
 #
-# The text is the source code of Python's standard library, as single characters. The cell trains for
-# `SECONDS`; five minutes on two cores are enough to see indentation, brackets and words. Held-out files are
-# never trained on.
+# The text is the source code of Python's standard library, as single characters. The cell trains for `SECONDS`;
+# after five minutes on two cores you see indentation, brackets and words. Some files are held out and never
+# trained on.
 
 # %% role="show" id="train"
 SECONDS = 300
@@ -556,8 +499,5 @@ plt.show()
 # %% [markdown] id="hand_in"
 # ## Before you hand in
 #
-# Choose *Restart kernel and run all cells*, look through the checks once more, save, and hand in this one
-# file. Keep its name.
-#
-# If you learn alone and have installed the course's package, `mha-grade check language_model.ipynb` runs the
-# hidden tests on your own code.
+# Restart the kernel, run all cells, save, and hand in this file under its name. If you learn alone and have
+# installed the course's package, `mha-grade check language_model.ipynb` runs the hidden tests on your code.

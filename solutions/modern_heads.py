@@ -30,43 +30,35 @@ from mha_grader.testing import (
 reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 
 # %% [markdown] id="intro"
-# # Heads as today's models have them
+# # Heads in today's models
 #
-# The heads of 2017 know nothing of order, keep a key and a value for every head and token, and let scores grow as
-# large as they like. You build what most models use instead: rotary positions, a window, keys and values from one
-# small latent vector (and the trick that never forms them), and queries and keys of length 1.
+# The heads of 2017 know nothing of order, cache a key and a value for every head and token, and put no limit on
+# their scores. You build what most models use instead: rotary positions, a sliding window, keys and values from
+# one small latent vector (and the trick that never forms them), and queries and keys of length 1.
 #
-# | no. | item | what it is | points | minutes |
-# |---|---|---|---|---|
-# | 1 | `rotary` | positions that turn queries and keys | {points rotary} | 35 |
-# | 2 | `sliding_window_mask` | nobody sees farther back than so many tokens | {points sliding_window_mask} | 15 |
-# | 3 | `latent_attention` | keys and values from one narrow vector | {points latent_attention} | 30 |
-# | 4 | `latent_attention_absorbed` | the same, without a key or a value | {points latent_attention_absorbed} | 40 |
-# | 5 | `qk_norm_attention` | scores that go by the angle alone | {points qk_norm_attention} | 20 |
-# | 6 | `answers` | what these heads can and cannot do | {points answers} | 25 |
+# | no. | item | points | difficulty | importance | minutes |
+# |---|---|---|---|---|---|
+# | 1 | `rotary` | {points rotary} | 3 | 5 | 35 |
+# | 2 | `sliding_window_mask` | {points sliding_window_mask} | 2 | 4 | 15 |
+# | 3 | `latent_attention` | {points latent_attention} | 3 | 4 | 30 |
+# | 4 | `latent_attention_absorbed` | {points latent_attention_absorbed} | 4 | 3 | 40 |
+# | 5 | `qk_norm_attention` | {points qk_norm_attention} | 2 | 4 | 20 |
+# | 6 | `answers` | {points answers} | 3 | 4 | 25 |
 #
 # Together {points} points.
 #
-# **How to work.** `checks.py` must lie in the folder of this notebook, as it does in the kit. Each item has a
-# cell to write in: put your code in place of the lines `# YOUR CODE HERE` and `raise NotImplementedError()`,
-# keep the names and the parameters, and run the check in the cell below it. The check prints `ok`, or one
-# sentence that says what is wrong and how to see more. If you cannot do an item, go on: no item needs another
-# one. You may add cells and functions of your own.
+# **How to work.** Each item's docstring is its contract. Replace `# YOUR CODE HERE` and
+# `raise NotImplementedError()`, keep the names and the parameters, and run the check below. It prints `ok`, or
+# one sentence that says what is wrong. No item needs your code of another one. You may add cells and functions.
+# Keep the other files of this folder beside the notebook.
 #
-# **How it is graded.** By more tests than you see here: other sizes, other numbers, more of each contract.
-# Every item is tested in parts, and each part that passes earns its points. Any code that keeps the contract is
-# right; where a docstring promises more, the contract counts.
+# **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
+# points. Any code that keeps the contract is right.
 #
-# | letter | meaning | letter | meaning |
-# |---|---|---|---|
-# | `batch` | number of sequences | `d_model` | width of the whole layer |
-# | `n` | number of queries | `num_heads` | number of heads |
-# | `m` | number of keys and values | `d_k`, `d_v` | width of one head's queries and keys, and values |
-# | | | `d_c` | width of the latent vectors |
-#
-# Three rules hold for everything here. Tensors are in `float32` unless an item says otherwise. No function changes
-# its arguments in place. And in a **mask**, `True` means that the query *may* attend to the key; every query may
-# attend to one key at least.
+# `batch` counts sequences, `n` queries, `m` keys and values, `num_heads` heads. `d_model` is the width of the
+# layer, `d_k` that of a head's queries and keys, `d_v` that of its values, `d_c` that of the latent vectors.
+# Tensors are in `float32` unless a docstring says otherwise. No function changes its arguments in place. In a
+# **mask**, `True` means that the query *may* attend to the key; every query has at least one key.
 
 # %% role="given" id="imports"
 import torch
@@ -93,34 +85,23 @@ from checks import (
 from mha_lib.torch_attention import attention
 
 # %% [markdown] id="rotary_text"
-# ## 1. `rotary`: positions that turn queries and keys
+# ## 1. `rotary`: positions that rotate queries and keys
 #
-# **Points** {points rotary} · **Difficulty** 3 of 5 · **Importance** 5 of 5 · **Minutes** 35 ·
-# **Book** *Position and heads*, section *Rotary positions*
+# **Points** {points rotary} · **Book** *Position and heads*, section *Rotary positions*
 #
 # The features of a query are taken in pairs, and each pair is a point of a plane. A token at position p has its
-# pairs turned by an angle that grows with p; keys are turned in the same way. In the dot product of a query at
-# position p and a key at position r the two angles are subtracted, so that the score depends on p − r alone.
+# pairs rotated by an angle that grows with p; keys likewise. In the dot product of a query at position p and a
+# key at position r the two angles are subtracted, so the score depends on p − r alone.
 #
-# Two conventions are in use for what a pair is. Here it is the **half-split** one: features i and i + d_k/2 are a
-# pair, for i from 0 to d_k/2 − 1. (The other one, *interleaved*, pairs features 2i and 2i + 1. Weights that were
-# trained with one do not work with the other.) Pair i of a token at position p is turned by the angle
+# There are two conventions for pairs. Here it is the **half-split** one: features i and i + d_k/2 are a pair, for
+# i from 0 to d_k/2 − 1. (The other, *interleaved*, pairs features 2i and 2i + 1. Weights trained with one do not
+# work with the other.) Pair i of a token at position p is rotated by the angle θ:
 #
 # $$\theta = p \cdot \text{base}^{-2i/d_k}, \qquad
 # (a, b) \mapsto (a\cos\theta - b\sin\theta,\; a\sin\theta + b\cos\theta).$$
 #
-# **Contract** of `rotary(x, positions, base=10000.0)`
-#
-# * `x` is `(batch, heads, n, d_k)`, with any sizes from 1 and an even d_k.
-# * `positions` holds whole numbers from 0, `(n,)`, or `(batch, n)` if each sequence has its own. They need not
-#   start at 0 nor lie side by side: with a cache, the first token that comes may be the hundredth of its text.
-# * Returns the turned features, in shape and dtype of `x`: `float32` or `float64`.
-# * A token at position 0 stays as it is.
-# * Raises a `ValueError` whose message holds d_k if d_k is odd.
-# * Angles may be computed in `float32`: no position in the tests is above 500, and results may be off by 0.0001.
-#
-# **Worked example.** Four features, so two pairs: (0, 2) and (1, 3). With `base=100.0` they turn by p and by
-# p · 100^(−2/4) = p/10.
+# **Worked example.** Four features make two pairs: (0, 2) and (1, 3). With `base=100.0` they rotate by p and by p
+# · 100^(−2/4) = p/10.
 #
 # ```python
 # x = torch.tensor([[[[1.0, 1.0, 0.0, 0.0]]]])                # (batch, heads, n, d_k) = (1, 1, 1, 4)
@@ -130,14 +111,13 @@ from mha_lib.torch_attention import attention
 #
 # <details><summary>Hint: shapes</summary>
 #
-# `positions[..., None] * speeds` has the shape `(n, d_k/2)` or `(batch, n, d_k/2)`. The second one needs an axis
-# for the heads before it can meet `x`: `unsqueeze(-3)` puts one in, and does no harm to the first.
+# `positions[..., None] * speeds` has the shape `(n, d_k/2)` or `(batch, n, d_k/2)`. The second needs an axis for
+# the heads before it can meet `x`: `unsqueeze(-3)` inserts one, and does no harm to the first.
 # </details>
 #
 # <details><summary>Hint: halves</summary>
 #
-# `first, second = x.chunk(2, dim=-1)` cuts the features into halves, `torch.cat([...], dim=-1)` lays two halves
-# side by side again.
+# `first, second = x.chunk(2, dim=-1)` cuts the features into halves, `torch.cat([...], dim=-1)` joins two halves.
 # </details>
 
 # %% role="solution" item="rotary"
@@ -151,9 +131,11 @@ check_close(
     torch.tensor([[[[-0.8391, 0.5403, -0.5440, 0.8415]]]]),
     tolerance=1e-3,
     mistakes={
-        "neighbours are paired, but feature 0 belongs to feature 2": [[[[-0.2950, -1.3831, 0.0, 0.0]]]],
-        "the pairs are turned the other way round": [[[[-0.8391, 0.5403, 0.5440, -0.8415]]]],
-        "all pairs are turned by the same angle": [[[[-0.8391, -0.8391, -0.5440, -0.5440]]]],
+        "neighbouring features are paired, but feature 0 belongs with feature 2": [
+            [[[-0.2950, -1.3831, 0.0, 0.0]]]
+        ],
+        "the pairs are rotated the other way": [[[[-0.8391, 0.5403, 0.5440, -0.8415]]]],
+        "all pairs are rotated by the same angle": [[[[-0.8391, -0.8391, -0.5440, -0.5440]]]],
         "cosine and sine are exchanged": [[[[-0.5440, 0.8415, -0.8391, 0.5403]]]],
         "the exponent should be −2i/d_k; this is −i/d_k": [[[[-0.8391, -0.9998, -0.5440, -0.0206]]]],
     },
@@ -166,7 +148,7 @@ check_close(
     torch.tensor([-0.6772, 0.5003, 0.9034, -0.9589]),
     tolerance=1e-3,
     mistakes={
-        "the tokens were counted from 0; it should go by positions": [0.0830, 0.4320, 1.1260, -0.9915],
+        "the tokens were counted from 0; the angles should use positions": [0.0830, 0.4320, 1.1260, -0.9915],
     },
 )
 both = rotary(
@@ -203,35 +185,35 @@ ONE = "rotary(torch.ones(1, 1, 3, 2), torch.arange(3))"
 
 @part(points=2, example=ONE)
 def one_pair(rng):
-    "With two features there is one pair, which is turned by the position itself."
+    "With two features there is one pair, which is rotated by the position itself."
     expect_turned(features(rng, 2, 3, 5, 2), np.arange(5))
     expect_turned(features(rng, 1, 3, 2, 2), np.arange(2))
 
 
 @part(points=2, example="rotary(torch.arange(4.0).view(1, 1, 1, 4), torch.tensor([1]), 1.0)")
 def pairs(rng):
-    "Features i and i + d_k/2 are a pair; with base 1 all pairs are turned by the same angle."
+    "Features i and i + d_k/2 are a pair; with base 1 all pairs are rotated by the same angle."
     expect_turned(features(rng, 2, 3, 5, 6), np.arange(5), 1.0)
     expect_turned(features(rng, 3, 1, 4, 8), np.arange(4), 1.0)
 
 
 @part(points=2, needs="pairs", example="rotary(torch.ones(1, 1, 2, 4), torch.tensor([0, 5]))")
 def speeds(rng):
-    "Pair i is turned by the position times base^(−2i/d_k), with base 10,000 if nothing else is said."
+    "Pair i is rotated by the position times base^(−2i/d_k), with base 10,000 by default."
     for d_k in (4, 6, 10):
         expect_turned(features(rng, 2, 3, 5, d_k), np.arange(5))
 
 
 @part(points=1, needs="pairs", example="rotary(torch.ones(1, 1, 2, 4), torch.tensor([0, 5]), 100.0)")
 def other_bases(rng):
-    "The base can be another one."
+    "The argument base is used."
     for base in (100.0, 500000.0):
         expect_turned(features(rng, 2, 3, 5, 6), np.arange(5), base)
 
 
 @part(points=2, needs="one_pair", example="rotary(torch.ones(1, 1, 2, 2), torch.tensor([3, 5]))")
 def any_positions(rng):
-    "Positions need not start at 0 nor lie side by side, as with the tokens that come after a cache."
+    "Positions need not start at 0 nor be consecutive, as with the tokens after a cache."
     expect_turned(features(rng, 2, 3, 5, 2), rng.choice(np.arange(1, 500), 5, replace=False))
     expect_turned(features(rng, 2, 3, 5, 2), np.arange(5) + rng.integers(5, 100))
 
@@ -275,7 +257,7 @@ def gradient(rng):
 
 @part(points=1, needs="one_pair")
 def input_unchanged(rng):
-    "The caller's tensors are as they were."
+    "The caller's tensors are unchanged."
     rotary(features(rng, 2, 3, 5, 2), torch.arange(5))
     expect_unchanged(rotary, "rotary")
 
@@ -283,8 +265,8 @@ def input_unchanged(rng):
 ### END HIDDEN TESTS
 
 # %% [markdown] id="see_rotary"
-# **Look at it.** The same query and the same key, at more and more distant places: each curve has its query at
-# another position. They lie on top of each other, since the score depends on the distance alone.
+# **Look at it.** The score of the same query and the same key at growing distances. Each curve has its query at
+# another position. The curves coincide: the score depends on the distance alone.
 
 # %% role="show" id="plot_rotary"
 torch.manual_seed(0)
@@ -300,36 +282,17 @@ ax.legend()
 plt.show()
 
 # %% [markdown] id="sliding_window_mask_text"
-# ## 2. `sliding_window_mask`: not farther back than so many tokens
+# ## 2. `sliding_window_mask`: a limit on how far back a query sees
 #
-# **Points** {points sliding_window_mask} · **Difficulty** 2 of 5 · **Importance** 4 of 5 · **Minutes** 15 ·
-# **Book** *Position and heads*, section *Windows and sinks*
+# **Points** {points sliding_window_mask} · **Book** *Position and heads*, section *Windows and sinks*
 #
-# A head that sees the last w tokens only needs no more than w keys in its cache, however long the text is. Many
-# models give most of their layers a window, and let every few layers see everything.
-#
-# **Contract** of `sliding_window_mask(n, m, window)`
-#
-# * `n` queries and `m` keys, n ≤ m; `window` is a whole number and may be larger than m.
-# * Returns a boolean tensor `(n, m)`, `True` where the query may attend to the key.
-# * The last query lines up with the last key, the one before with the one before, and so on: the other m − n keys
-#   came earlier.
-# * A query sees its own key and the `window − 1` keys before it, and nothing that comes later.
-# * Raises a `ValueError` whose message holds `window` if it is less than 1.
-#
-# **Worked example.** Three queries, four keys, a window of two.
-#
-# ```python
-# sliding_window_mask(3, 4, window=2)
-# # [[ True,  True, False, False],
-# #  [False,  True,  True, False],
-# #  [False, False,  True,  True]]
-# ```
+# A head that sees only the last w tokens needs at most w keys in its cache, however long the text. Many models
+# give most layers a window and let every few layers see everything.
 #
 # <details><summary>Hint</summary>
 #
-# How far back does key j stand, seen from query i? Query i lines up with key i + m − n. `torch.arange` and
-# `[:, None]` give a table of all these distances at once.
+# How far back is key j, seen from query i? Query i lines up with key i + m − n. `torch.arange` and `[:, None]`
+# give a table of all distances at once.
 # </details>
 
 # %% role="solution" item="sliding_window_mask"
@@ -351,7 +314,7 @@ check_equal(
             [True, True, False, False],
             [False, True, True, False],
         ],
-        "nothing is hidden on the left: this is the causal mask": [
+        "no key on the left is hidden: this is the causal mask": [
             [True, True, False, False],
             [True, True, True, False],
             [True, True, True, True],
@@ -423,36 +386,14 @@ def window_of_nothing(rng):
 # %% [markdown] id="latent_attention_text"
 # ## 3. `latent_attention`: keys and values from one narrow vector
 #
-# **Points** {points latent_attention} · **Difficulty** 3 of 5 · **Importance** 4 of 5 · **Minutes** 30 ·
-# **Book** *Heads since 2023*, section *Latent attention*
+# **Points** {points latent_attention} · **Book** *Heads since 2023*, section *Latent attention*
 #
-# What a cache keeps of every token are its keys and values, those of all heads. Latent attention keeps one vector
-# instead, c = x W_DKV, which is narrower than all of them together, and makes the keys and values of every head
-# from it:
+# An ordinary cache keeps the keys and values of all heads for every token. Latent attention keeps one vector
+# instead, c = x W_DKV, narrower than all of them together, and makes the keys and values of every head from it:
 #
 # $$c = x W_{DKV}, \qquad K = c\,W_{UK}, \qquad V = c\,W_{UV}, \qquad Q = x W_Q.$$
 #
-# D stands for *down*, U for *up*. The rest is multi-head attention as you know it. There are no positions in it.
-#
-# **Contract** of `latent_attention(x, W_Q, W_DKV, W_UK, W_UV, W_O, num_heads, mask=None)`
-#
-# * `x` is `(batch, n, d_model)`. The weights are used as `x @ W`: `W_Q` is `(d_model, heads·d_k)`, `W_DKV` is
-#   `(d_model, d_c)`, `W_UK` is `(d_c, heads·d_k)`, `W_UV` is `(d_c, heads·d_v)`, `W_O` is `(heads·d_v, d_model)`.
-# * **The widths d_k and d_v of a head come from the weights**: heads·d_k need not be d_model, and d_v need not be
-#   d_k. Head i owns the columns `i*d_k` to `(i+1)*d_k - 1` of queries and keys, and the same of the values.
-# * Scores are divided by √d_k.
-# * `mask` is `None` or boolean, `(n, n)` or `(batch, 1, n, n)`; every query may attend to one key at least.
-# * Returns the output `(batch, n, d_model)`, and nothing else. Gradients reach `x` and all weights.
-#
-# **Worked example.** Two tokens, two heads of width 1, one latent number a token: its first feature. All queries
-# are 0, so that both tokens get the mean of all values. Head 0 has c as its values, head 1 has 10·c.
-#
-# ```python
-# x = torch.tensor([[[2.0, 0.0], [4.0, 0.0]]])                         # c is 2 and 4
-# W_Q, W_DKV = torch.zeros(2, 2), torch.tensor([[1.0], [0.0]])
-# W_UK, W_UV, W_O = torch.ones(1, 2), torch.tensor([[1.0, 10.0]]), torch.eye(2)
-# latent_attention(x, W_Q, W_DKV, W_UK, W_UV, W_O, num_heads=2)        # [[[3.0, 30.0], [3.0, 30.0]]]
-# ```
+# D stands for *down*, U for *up*. The rest is multi-head attention.
 #
 # <details><summary>Hint</summary>
 #
@@ -552,7 +493,7 @@ def values(rng):
     "torch.tensor([[1.0, -1.0]]), torch.tensor([[1.0, 3.0]]), torch.eye(2), 1)",
 )
 def queries_and_keys(rng):
-    "With one head, a token's query x W_Q is compared with all keys c W_UK, and takes the values of those that fit."
+    "With one head, a token attends to the keys c W_UK that match its query x W_Q, and gets their values."
     expect_output(*latent(rng, decided_layer(rng, 2, 5, 1, 6)))
 
 
@@ -580,7 +521,7 @@ def scale(rng):
 
 @part(points=1, needs=("scale", "several_heads"))
 def all_together(rng):
-    "Several heads with scores of every size."
+    "The output is right with several heads and scores of every size."
     expect_output(*drawn(rng, 2, 5, 12, 3, 4, 4, 7))
 
 
@@ -617,7 +558,7 @@ def gradient(rng):
 
 @part(points=1, needs="values")
 def inputs_unchanged(rng):
-    "The caller's tensors are as they were."
+    "The caller's tensors are unchanged."
     latent_attention(*latent(rng, random_layer(rng, 2, 5, 1, 6)), tensor(random_mask(rng, 5, 5)))
     expect_unchanged(latent_attention, "latent_attention")
 
@@ -627,27 +568,18 @@ def inputs_unchanged(rng):
 # %% [markdown] id="latent_attention_absorbed_text"
 # ## 4. `latent_attention_absorbed`: the same without a key or a value
 #
-# **Points** {points latent_attention_absorbed} · **Difficulty** 4 of 5 · **Importance** 3 of 5 · **Minutes** 40 ·
-# **Book** *Heads since 2023*, section *The absorbed form*
+# **Points** {points latent_attention_absorbed} · **Book** *Heads since 2023*, section *The absorbed form*
 #
-# A cache that keeps c saves memory. But if every new token must first make the keys and values of all earlier ones
-# from it, much work is added. It need not: a score is
+# A cache of c saves memory. But if every new token first makes the keys and values of all earlier ones from it,
+# much work is added. It need not: a score is
 #
 # $$q \cdot (c\,W_{UK}) = (q\,W_{UK}^\top) \cdot c,$$
 #
-# so W_UK can be applied to the query, once, and what comes out is compared with c itself. The values can wait as
-# well: first average the c's, then multiply the average by W_UV. Keys and values are never formed.
+# so apply W_UK to the query, once, and compare the result with c itself. The values can wait as well: first
+# average the c's, then multiply the average by W_UV. Keys and values are never formed.
 #
-# **Contract** of `latent_attention_absorbed(x, W_Q, W_DKV, W_UK, W_UV, W_O, num_heads, mask=None)`
-#
-# * Arguments, result, mask and widths as in item 3.
-# * **No key c W_UK and no value c W_UV of a token is formed**, not even as one step of a longer product. It is
-#   tested where it shows: with numbers so large that keys or values would overflow `float32` while the right
-#   order of products stays finite. All other points of this item rest on that.
-# * W_UK and W_UV may be combined with other weights (W_Q, W_O) or applied to what is already averaged.
-#
-# **Worked example.** That of item 3, with the same result. And this one: the second feature of the two tokens,
-# ±1e9, is their latent; times 1e30 it does not fit into `float32`, but the average of the two latents is 0.
+# **Worked example.** The second feature of the two tokens, ±1e9, is their latent. Times 1e30 it does not fit into
+# `float32`, but the average of the two latents is 0.
 #
 # ```python
 # x = torch.tensor([[[3.0, 1e9], [3.0, -1e9]]])
@@ -658,14 +590,14 @@ def inputs_unchanged(rng):
 #
 # <details><summary>Hint: each head's block</summary>
 #
-# Head i's block of W_UK are its columns i·d_k to (i+1)·d_k − 1. For a batched product all blocks must lie on
-# an axis of their own: `W_UK.unflatten(-1, (num_heads, -1))` is `(d_c, heads, d_k)`; `permute` gives the order
-# that you need. A `reshape` straight to `(heads, …)` gives the right shape and the wrong numbers.
+# Head i's block of W_UK consists of its columns i·d_k to (i+1)·d_k − 1. For a batched product the blocks need an
+# axis of their own: `W_UK.unflatten(-1, (num_heads, -1))` is `(d_c, heads, d_k)`; `permute` gives the order that
+# you need. A `reshape` straight to `(heads, …)` gives the right shape and the wrong numbers.
 # </details>
 #
 # <details><summary>Hint: the scale</summary>
 #
-# What is compared is now d_c wide, but it is still the score of a query and a key of width d_k. The given
+# The compared vectors are now d_c wide, but the score is still that of a query and a key of width d_k. The given
 # `attention` divides by the root of the width that it sees.
 # </details>
 
@@ -753,16 +685,16 @@ def no_key_is_formed(rng):
     "torch.zeros(1, 1), torch.tensor([[1e30]]), torch.eye(1), 1)",
 )
 def no_value_is_formed(rng):
-    "Values that would overflow do no harm, since what is averaged are the latents."
+    "Values that would overflow do no harm, since the latents are averaged."
     expect_finite(overflowing(rng, 0.0, 1e30))
 
 
 ### END HIDDEN TESTS
 
 # %% [markdown] id="see_latent"
-# **Look at it.** What one token leaves in the cache of one layer, in numbers: all heads' keys and values, those of
-# heads that share, and the latent. The sizes are those of DeepSeek-V2, whose latents are 512 wide; its positions
-# need one more key of width 64, which all heads share.
+# **Look at it.** The numbers that one token leaves in the cache of one layer: keys and values of all heads, those
+# of heads that share, and the latent. The sizes are those of DeepSeek-V2, whose latents are 512 wide; its
+# positions need one more key of width 64, which all heads share.
 
 # %% role="show" id="measure_latent"
 heads, width = 128, 128
@@ -776,35 +708,14 @@ for name, numbers_kept in kept.items():
     print(f"{name:32} {numbers_kept:6} numbers a token")
 
 # %% [markdown] id="qk_norm_attention_text"
-# ## 5. `qk_norm_attention`: scores that go by the angle alone
+# ## 5. `qk_norm_attention`: scores from angles alone
 #
-# **Points** {points qk_norm_attention} · **Difficulty** 2 of 5 · **Importance** 4 of 5 · **Minutes** 20 ·
-# **Book** *Heads since 2023*, section *Scores that stay small*
+# **Points** {points qk_norm_attention} · **Book** *Heads since 2023*, section *Scores that stay small*
 #
-# In training, queries and keys can become longer and longer, and scores with them, until a softmax is so sure of
-# itself that no gradient passes. If queries and keys are divided by their lengths, a score is the cosine of the
-# angle between them, which no training can push beyond 1. Each head multiplies its cosines by a number g that it
-# learns; that number takes the place of 1/√d_k.
-#
-# **Contract** of `qk_norm_attention(q, k, v, g, mask=None)`
-#
-# * `q` is `(batch, heads, n, d_k)`, `k` is `(batch, heads, m, d_k)`, `v` is `(batch, heads, m, d_v)`, `g` is
-#   `(heads, 1, 1)`. n and m may differ, and so may d_k and d_v.
-# * Queries and keys are divided, each token's in each head by itself, by (their Euclidean length + 1e-6). A vector
-#   of zeros stays one.
-# * The scores are their products times g. Nothing is divided by √d_k.
-# * `mask` is `None` or boolean, `(n, m)` or `(batch, 1, n, m)`; every query may attend to one key at least.
-# * Returns the output `(batch, heads, n, d_v)`. Gradients reach `q`, `k`, `v` and `g`.
-#
-# **Worked example.** The query points in the direction of the first key and at a right angle to the second, so the
-# cosines are 1 and 0, whatever the lengths. With g = log(3) the weights are 3/4 and 1/4.
-#
-# ```python
-# q = torch.tensor([[[[5.0, 0.0]]]])
-# k = torch.tensor([[[[7.0, 0.0], [0.0, 9.0]]]])
-# v = torch.tensor([[[[4.0], [0.0]]]])
-# qk_norm_attention(q, k, v, torch.tensor([[[3.0]]]).log())          # [[[[3.0]]]]
-# ```
+# In training, queries and keys can become longer and longer, and their scores larger, until the softmax saturates
+# and no gradient passes. If queries and keys are divided by their lengths, a score is the cosine of the angle
+# between them, at most 1. Each head multiplies its cosines by a learned number g, which takes the place of
+# 1/√d_k.
 #
 # <details><summary>Hint</summary>
 #
@@ -957,7 +868,7 @@ def gradient(rng):
 
 @part(points=1, needs="equal_scores")
 def inputs_unchanged(rng):
-    "The caller's tensors are as they were."
+    "The caller's tensors are unchanged."
     qk_norm_attention(*qkv(rng, heads=2, d_k=3), factors(rng, 2), tensor(random_mask(rng, 5, 7)))
     expect_unchanged(qk_norm_attention, "qk_norm_attention")
 
@@ -967,45 +878,44 @@ def inputs_unchanged(rng):
 # %% [markdown] id="answers_text"
 # ## 6. `answers`: nine short questions
 #
-# **Points** {points answers} · **Difficulty** 3 of 5 · **Importance** 4 of 5 · **Minutes** 25 ·
-# **Book** *Position and heads*, sections *Blind to order* and *Windows and sinks*
+# **Points** {points answers} · **Book** *Position and heads*, sections *Blind to order* and *Windows and sinks*
 #
-# Put your answers in place of `None`: numbers as numbers, choices as one letter in quotation marks. Each is worth
-# one point. The chapter *Heads since 2023* helps as well, from question 5 on; your functions can answer, too.
+# Replace `None`: numbers as numbers, choices as one letter in quotation marks. Each answer is worth one point.
+# From question 5 on, the chapter *Heads since 2023* helps as well; your functions can answer, too.
 #
 # **Positions.**
 #
-# 1. `without_positions`: multi-head attention without positions and without a mask is given the same tokens in
-#    another order. What comes out?
+# 1. `without_positions`: multi-head attention without positions and without a mask gets the same tokens in
+#    another order. What does it return?
 #     * `"a"`: the same outputs, in the same order as before
 #     * `"b"`: the same outputs, in the new order of the tokens
 #     * `"c"`: other outputs
-# 2. `shifted`: queries and keys are turned by `rotary`. All positions are 100 larger than before. What happens to
-#    the attention weights?
+# 2. `shifted`: `rotary` rotates queries and keys. All positions are 100 larger than before. What happens to the
+#    attention weights?
 #     * `"a"`: they stay the same
 #     * `"b"`: they become more even
 #     * `"c"`: they become sharper
-# 3. `wrong_pairs`: weights were trained with interleaved pairs (2i, 2i + 1). The model is run with the half-split
+# 3. `wrong_pairs`: weights were trained with interleaved pairs (2i, 2i + 1). The model runs with the half-split
 #    `rotary` of item 1. What makes it right again?
-#     * `"a"`: nothing is needed: turning keeps all lengths
+#     * `"a"`: nothing is needed: rotations keep all lengths
 #     * `"b"`: the same reordering of columns within each head, in W_Q and in W_K
 #     * `"c"`: the angles with the other sign
-# 4. `window_reach`: five layers stand on top of each other, and each has a window of 8. How many positions back is
-#    the farthest token that the last layer's output can depend on?
+# 4. `window_reach`: five layers are stacked, each with a window of 8. How many positions back is the farthest
+#    token that the last layer's output can depend on?
 #
 # **Keys and values.**
 #
 # 5. `numbers_kept`: a layer has 32 heads of width 64. How many numbers does its cache keep for each token?
 # 6. `numbers_kept_latent`: the same layer with latents of width 256 and no positions. How many now?
-# 7. `absorbed_scale`: 32 heads of width 64, latents of width 256, in the absorbed form. What are the scores divided
-#    by?
+# 7. `absorbed_scale`: 32 heads of width 64, latents of width 256, in the absorbed form. What are the scores
+#    divided by?
 #
 # **Scores.**
 #
 # 8. `largest_score`: a head normalises its queries and keys as in item 5, and its g is 12. How large can its
 #    largest score be?
-# 9. `off_by_one`: a softmax *off by one* adds 1 to its denominator: exp(sᵢ) / (1 + Σⱼ exp(sⱼ)). A query sees three
-#    keys, all with score 0. What do its weights sum to?
+# 9. `off_by_one`: a softmax *off by one* adds 1 to its denominator: exp(sᵢ) / (1 + Σⱼ exp(sⱼ)). A query sees
+#    three keys, all with score 0. What do its weights sum to?
 #
 # <details><summary>Hint: reach</summary>
 #
@@ -1079,8 +989,5 @@ parts = part_for_each(
 # %% [markdown] id="hand_in"
 # ## Before you hand in
 #
-# Choose *Restart kernel and run all cells*, look through the checks once more, save, and hand in this one
-# file. Keep its name.
-#
-# If you learn alone and have installed the course's package, `mha-grade check modern_heads.ipynb` runs the
-# hidden tests on your own code.
+# Restart the kernel, run all cells, save, and hand in this file under its name. If you learn alone and have
+# installed the course's package, `mha-grade check modern_heads.ipynb` runs the hidden tests on your code.

@@ -29,44 +29,36 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # %% [markdown] id="intro"
 # # Several heads: the mathematics
 #
-# One head gives each query one row of weights, and so one mixture. You now build the layer that runs several
-# heads at once: it projects the tokens, cuts the projections into heads, lets every head attend by itself,
-# lays the results side by side and mixes them. Then you count what it costs.
+# You build the layer that runs several heads at once. It projects the tokens, splits the projections into heads,
+# lets every head attend, concatenates the results and projects them once more. Then you count its parameters and
+# its operations.
 #
-# | no. | item | what it is | points | minutes |
-# |---|---|---|---|---|
-# | 1 | `head_dim` | how wide a head is | {points head_dim} | 10 |
-# | 2 | `split_heads` | from features to heads | {points split_heads} | 20 |
-# | 3 | `combine_heads` | and back | {points combine_heads} | 10 |
-# | 4 | `multi_head_attention` | the whole layer | {points multi_head_attention} | 45 |
-# | 5 | `causal_multi_head_attention` | without looking ahead | {points causal_multi_head_attention} | 10 |
-# | 6 | `cross_attention` | from one text to another | {points cross_attention} | 15 |
-# | 7 | `count_parameters` | what must be stored | {points count_parameters} | 20 |
-# | 8 | `attention_flops` | what must be computed | {points attention_flops} | 20 |
+# | no. | item | points | difficulty | importance | minutes |
+# |---|---|---|---|---|---|
+# | 1 | `head_dim` | {points head_dim} | 1 | 3 | 10 |
+# | 2 | `split_heads` | {points split_heads} | 3 | 5 | 20 |
+# | 3 | `combine_heads` | {points combine_heads} | 2 | 5 | 10 |
+# | 4 | `multi_head_attention` | {points multi_head_attention} | 4 | 5 | 45 |
+# | 5 | `causal_multi_head_attention` | {points causal_multi_head_attention} | 2 | 4 | 10 |
+# | 6 | `cross_attention` | {points cross_attention} | 2 | 4 | 15 |
+# | 7 | `count_parameters` | {points count_parameters} | 2 | 3 | 20 |
+# | 8 | `attention_flops` | {points attention_flops} | 3 | 3 | 20 |
 #
 # Together {points} points.
 #
-# **How to work.** `checks.py` must lie in the folder of this notebook, as it does in the kit. Each item has a
-# cell to write in: put your code in place of the lines `# YOUR CODE HERE` and `raise NotImplementedError()`,
-# keep the name and the parameters, and run the check in the cell below it. The check prints `ok`, or one
-# sentence that says what is wrong and how to see more. If you cannot do an item, go on: you may use your
-# earlier items in later ones, but you need none of them, and one that is wrong costs its own points only. You
-# may add cells of your own.
+# **How to work.** Each item's docstring is its contract. Replace `# YOUR CODE HERE` and
+# `raise NotImplementedError()`, keep the name and the parameters, and run the check below. It prints `ok`, or one
+# sentence that says what is wrong. You may use your earlier items in later ones, but you need none of them; a
+# mistake costs the points of its own item only. You may add cells. Keep the other files of this folder beside the
+# notebook.
 #
-# **How it is graded.** By more tests than you see here: other sizes, other numbers, more of each contract.
-# Every item is tested in parts, and each part that passes earns its points. Any code that keeps the contract
-# is right, a loop as well as one line. Where a docstring promises more than the contract, the contract counts.
-# Use NumPy and nothing else.
+# **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
+# points. Any code that keeps the contract is right, a loop as well as one line. Use NumPy and nothing else.
 #
-# | letter | meaning | letter | meaning |
-# |---|---|---|---|
-# | `batch` | number of sequences | `d_model` | width of the whole layer |
-# | `n` | number of queries | `heads` | number of heads, `num_heads` in code |
-# | `m` | number of keys and values | `d_k` | width of one head, `d_model / heads` |
-#
-# Three rules hold for every function. It never changes its arguments in place. In a **mask**, `True` means
-# that the query *may* attend to the key. And **head i owns the columns** from `i*d_k` up to, but without,
-# `(i+1)*d_k`; heads count from 0.
+# `batch` counts sequences, `n` queries, `m` keys and values; `heads` is `num_heads` in code. `d_model` is the
+# width of the layer, `d_k` = `d_model / heads` that of one head. No function changes its arguments in place. In a
+# **mask**, `True` means that the query *may* attend to the key. **Head i owns the columns** from `i*d_k` up to,
+# but not including, `(i+1)*d_k`; heads count from 0.
 
 # %% role="given" id="imports"
 import numpy as np
@@ -95,31 +87,15 @@ from mha_lib.masks import causal_mask
 # %% [markdown] id="head_dim_text"
 # ## 1. `head_dim`: how wide a head is
 #
-# **Points** {points head_dim} · **Difficulty** 1 of 5 · **Importance** 3 of 5 · **Minutes** 10 ·
-# **Book** *Several heads*, section *The width of a head*
+# **Points** {points head_dim} · **Book** *Several heads*, section *The width of a head*
 #
-# All heads together are as wide as the layer: `d_model` features are shared among `num_heads` heads, so each
-# is `d_k = d_model / num_heads` wide. If that is not a whole number, there is no such layer, and the sooner
-# somebody says so, with both numbers, the sooner the mistake is found.
-#
-# **Contract** of `head_dim(d_model, num_heads)`
-#
-# * Both arguments are ints.
-# * Returns `d_k` as an int (an `np.int64` is right, too).
-# * Raises a `ValueError` if `num_heads` does not divide `d_model`, or if one of the two is 0 or negative. The
-#   error's text contains both numbers.
-#
-# **Worked example.** 512 features and 8 heads, as in the first Transformer; and 7 features for 2 heads.
-#
-# ```python
-# head_dim(512, 8)        # 64
-# head_dim(7, 2)          # ValueError: d_model=7 cannot be divided among num_heads=2: 7 / 2 = 3.5
-# ```
+# The heads share the `d_model` features, so each is `d_k = d_model / num_heads` wide. If that is not a whole
+# number, there is no such layer, and an early error that holds both numbers saves a long search.
 #
 # <details><summary>Hint</summary>
 #
-# `%` gives what a division leaves over, `//` the whole quotient. What is `-8 % 4`? What is `8 % 0`? So which
-# question do you have to ask first?
+# `%` gives the remainder of a division, `//` the whole quotient. What is `-8 % 4`? What is `8 % 0`? So which
+# question comes first?
 # </details>
 
 # %% role="solution" item="head_dim"
@@ -184,43 +160,22 @@ def message(rng):
 # %% [markdown] id="split_heads_text"
 # ## 2. `split_heads`: from features to heads
 #
-# **Points** {points split_heads} · **Difficulty** 3 of 5 · **Importance** 5 of 5 · **Minutes** 20 ·
-# **Book** *Several heads*, section *From features to heads*
+# **Points** {points split_heads} · **Book** *Several heads*, section *From features to heads*
 #
-# The features of a token are cut into blocks of `d_k`, one block for each head. Afterwards the axis of the
-# heads stands *before* that of the tokens, since every head is a matrix of tokens of its own, and `@` works
-# on the last two axes.
-#
-# **Contract** of `split_heads(x, num_heads)`
-#
-# * `x`: array `(batch, n, d_model)`.
-# * Returns an array `(batch, heads, n, d_k)`. Head i of token t holds the columns from `i*d_k` up to, but
-#   without, `(i+1)*d_k` of token t.
-# * Raises an error, of whatever kind, if `num_heads` does not divide `d_model`.
-#
-# **Worked example.** One sequence of two tokens with four features. The tens tell the token, the ones the
-# feature.
-#
-# ```python
-# x = np.array([[[10, 11, 12, 13],
-#                [20, 21, 22, 23]]])       # (batch, n, d_model) = (1, 2, 4)
-# split_heads(x, 2)[0]                     # head 0: [[10, 11],
-#                                          #          [20, 21]],
-#                                          # head 1: [[12, 13],
-#                                          #          [22, 23]]
-# ```
+# The features of a token are cut into blocks of `d_k`, one for each head. Afterwards the axis of the heads stands
+# *before* that of the tokens: each head is a matrix of tokens, and `@` works on the last two axes.
 #
 # <details><summary>Hint: one reshape is not enough</summary>
 #
 # A reshape never changes the *order* of the entries. Read the entries of `x` row by row, then those of the
-# expected result: the order is another one, so something besides a reshape must happen. Which shape can you
-# reach by cutting only the last axis? Which two axes are then in the wrong order?
+# expected result: the order differs. Which shape can you reach by cutting only the last axis? Which two axes are
+# then in the wrong order?
 # </details>
 #
 # <details><summary>Hint: without any reshape</summary>
 #
-# `x[:, :, i * d_k : (i + 1) * d_k]` is head i. `np.stack` puts the heads together; mind its argument `axis`,
-# and that slices never complain about what is left over.
+# `x[:, :, i * d_k : (i + 1) * d_k]` is head i. `np.stack` puts the heads together; mind its argument `axis`.
+# Slices never complain about a remainder.
 # </details>
 
 # %% role="solution" item="split_heads"
@@ -233,16 +188,16 @@ check_close(
     split_heads(x, 2),
     [[[[10, 11], [20, 21], [30, 31]], [[12, 13], [22, 23], [32, 33]]]],
     mistakes={
-        "one reshape gave the shape, but head 0 holds token 0 whole and half of token 1": [
+        "one reshape gives the shape, but head 0 holds all of token 0 and half of token 1": [
             [[[10, 11], [12, 13], [20, 21]], [[22, 23], [30, 31], [32, 33]]]
         ],
-        "the heads take turns, feature by feature; each should have a block of its own": [
+        "the heads alternate, feature by feature; each should have its own block": [
             [[[10, 12], [20, 22], [30, 32]], [[11, 13], [21, 23], [31, 33]]]
         ],
-        "the axis of the heads stands behind that of the tokens": [
+        "the axis of the heads comes after that of the tokens": [
             [[[10, 11], [12, 13]], [[20, 21], [22, 23]], [[30, 31], [32, 33]]]
         ],
-        "the heads stand before the batch": [
+        "the axis of the heads comes before that of the batch": [
             [[[10, 11], [20, 21], [30, 31]]],
             [[[12, 13], [22, 23], [32, 33]]],
         ],
@@ -261,7 +216,7 @@ def expect_split(rng, batch, n, heads, d_k):
 
 @part(points=1, example="split_heads(np.arange(6.0).reshape(1, 1, 6), 2)")
 def one_token(rng):
-    "Of a single token, head i gets the i-th block of features."
+    "Head i gets the i-th block of features of a single token."
     expect_split(rng, batch=4, n=1, heads=3, d_k=5)
 
 
@@ -282,7 +237,7 @@ def does_not_divide(rng):
 
 @part(points=1, needs="values")
 def input_unchanged(rng):
-    "The caller's array is as it was, its shape included."
+    "The caller's array is unchanged, its shape included."
     split_heads(rng.normal(size=(2, 5, 12)), 3)
     expect_unchanged(split_heads, "split_heads")
 
@@ -292,29 +247,15 @@ def input_unchanged(rng):
 # %% [markdown] id="combine_heads_text"
 # ## 3. `combine_heads`: and back
 #
-# **Points** {points combine_heads} · **Difficulty** 2 of 5 · **Importance** 5 of 5 · **Minutes** 10 ·
-# **Book** *Several heads*, section *From heads to features*
+# **Points** {points combine_heads} · **Book** *Several heads*, section *From heads to features*
 #
-# After the attention, each token has one result from each head. They are laid side by side, head 0 first:
-# nothing is added up or averaged, so nothing that a head has found is lost.
-#
-# **Contract** of `combine_heads(x)`
-#
-# * `x`: array `(batch, heads, n, d_k)`.
-# * Returns an array `(batch, n, heads * d_k)` with head i in the columns from `i*d_k` up to, but without,
-#   `(i+1)*d_k`. So it undoes `split_heads`.
-#
-# **Worked example.** Three heads of one token, two features each, become six features.
-#
-# ```python
-# x = np.array([[[[1, 2]], [[3, 4]], [[5, 6]]]])     # (batch, heads, n, d_k) = (1, 3, 1, 2)
-# combine_heads(x)                                   # [[[1, 2, 3, 4, 5, 6]]]
-# ```
+# After attention, each token has one result from each head. They are concatenated, head 0 first. Nothing is added
+# up or averaged, so no head's result is lost.
 #
 # <details><summary>Hint</summary>
 #
-# Do the two steps of `split_heads` backwards, in the opposite order. Or lay `x[:, 0]`, `x[:, 1]`, … side by
-# side with `np.concatenate`.
+# Undo the two steps of `split_heads` in the opposite order. Or concatenate `x[:, 0]`, `x[:, 1]`, … with
+# `np.concatenate`.
 # </details>
 
 # %% role="solution" item="combine_heads"
@@ -327,14 +268,14 @@ check_close(
     combine_heads(x),
     [[[10, 11, 12, 13], [20, 21, 22, 23], [30, 31, 32, 33]]],
     mistakes={
-        "one reshape gave the shape, but the first row holds two tokens of head 0": [
+        "one reshape gives the shape, but the first row holds two tokens of head 0": [
             [[10, 11, 20, 21], [30, 31, 12, 13], [22, 23, 32, 33]]
         ],
-        "the heads take turns, feature by feature; each should have a block of its own": [
+        "the heads alternate, feature by feature; each should have its own block": [
             [[10, 12, 11, 13], [20, 22, 21, 23], [30, 32, 31, 33]]
         ],
-        "the heads were averaged; they should lie side by side": [[[11, 12], [21, 22], [31, 32]]],
-        "the heads were added up; they should lie side by side": [[[22, 24], [42, 44], [62, 64]]],
+        "the heads were averaged; they should be concatenated": [[[11, 12], [21, 22], [31, 32]]],
+        "the heads were added up; they should be concatenated": [[[22, 24], [42, 44], [62, 64]]],
     },
 )
 check_close(
@@ -353,13 +294,13 @@ def expect_combined(rng, batch, heads, n, d_k):
 
 @part(points=1, example="combine_heads(np.arange(6.0).reshape(1, 3, 1, 2))")
 def one_token(rng):
-    "The heads of a single token lie side by side, head 0 first."
+    "The heads of a single token are concatenated, head 0 first."
     expect_combined(rng, batch=5, heads=4, n=1, d_k=3)
 
 
 @part(points=3, example="combine_heads(np.arange(12.0).reshape(1, 2, 3, 2))")
 def values(rng):
-    "Each token gets the features of all its heads, side by side."
+    "Each token gets the concatenated features of all heads."
     expect_combined(rng, batch=2, heads=3, n=5, d_k=4)
     expect_combined(rng, batch=3, heads=2, n=4, d_k=7)
     expect_combined(rng, batch=2, heads=5, n=3, d_k=1)
@@ -367,14 +308,14 @@ def values(rng):
 
 @part(points=1, needs="values")
 def undoes_split_heads(rng):
-    "What was cut into heads comes back as it was."
+    "combine_heads undoes split_heads."
     x = rng.normal(size=(3, 4, 10))
     expect_close(combine_heads(reference.split_heads(x, 2)), x)
 
 
 @part(points=1, needs="values")
 def input_unchanged(rng):
-    "The caller's array is as it was, its shape included."
+    "The caller's array is unchanged, its shape included."
     combine_heads(rng.normal(size=(2, 3, 5, 4)))
     expect_unchanged(combine_heads, "combine_heads")
 
@@ -382,9 +323,9 @@ def input_unchanged(rng):
 ### END HIDDEN TESTS
 
 # %% [markdown] id="see_reshape"
-# **Look at it.** The most common mistake in this assignment has the right shape, raises no error, and can
-# even be undone without a trace. Below, the tens tell the token and the ones the feature. Look at which tokens
-# head 0 gets, and then at what comes back.
+# **Look at it.** The most common mistake here gives the right shape and no error, and a second mistake undoes it
+# without a trace. Below, the tens tell the token and the ones the feature. Which tokens does head 0 get, and what
+# comes back?
 
 # %% role="show" id="show_reshape"
 tokens = 10 * np.arange(1, 5)[:, None] + np.arange(6)  # (n, d_model) = (4, 6)
@@ -399,61 +340,32 @@ print("two reshapes undo each other as well:         ", np.array_equal(wrong.res
 # %% [markdown] id="multi_head_attention_text"
 # ## 4. `multi_head_attention`: the whole layer
 #
-# **Points** {points multi_head_attention} · **Difficulty** 4 of 5 · **Importance** 5 of 5 · **Minutes** 45 ·
-# **Book** *Several heads*, section *The whole layer*
+# **Points** {points multi_head_attention} · **Book** *Several heads*, section *The whole layer*
 #
-# Every token asks, can be found, and brings something: three projections of the same tokens,
+# Three projections of the same tokens make queries, keys and values, each as wide as the layer:
 #
-# $$Q = X W_Q, \qquad K = X W_K, \qquad V = X W_V,$$
+# $$Q = X W_Q, \qquad K = X W_K, \qquad V = X W_V.$$
 #
-# each as wide as the layer. They are cut into heads, every head attends by itself, and the last projection
-# mixes what the heads have found:
+# They are split into heads, every head attends, and `W_O` projects the concatenated results:
 #
 # $$\operatorname{head}_i = \operatorname{softmax}\!\left(\frac{Q_i K_i^\top}{\sqrt{d_k}}\right) V_i,$$
 #
 # $$\text{output} = \left[\operatorname{head}_0 \; \cdots \; \operatorname{head}_{h-1}\right] W_O.$$
 #
-# Note two things. $Q_i$ holds the head's columns of the *projection*, and each of these columns was computed
-# from *all* features of a token: the input is not cut. And the scores are divided by the root of the width of
-# **one head**.
-#
-# **Contract** of `multi_head_attention(X, W_Q, W_K, W_V, W_O, num_heads, mask=None)`
-#
-# * `X`: tokens `(batch, n, d_model)`; it may be a single one, n = 1.
-# * `W_Q`, `W_K`, `W_V`, `W_O`: weights `(d_model, d_model)`, used as `X @ W`. Head i owns the columns from
-#   `i*d_k` up to, but without, `(i+1)*d_k` of the first three, and so the *rows* of these numbers of `W_O`.
-# * `num_heads`: int that divides `d_model`; you need not check it.
-# * A mask is `None` or boolean: `(n, m)` or `(batch, 1, n, m)` (padding: `(batch, 1, 1, m)`), not `(batch, n, m)`.
-#   Here m = n. Every query has at least one key.
-# * Scores are finite. They can be in the thousands, and those of keys that a query may attend to can be as
-#   low as −20,000. A masked score is never more than 30 above the largest score that its query may attend to.
-# * Returns the output `(batch, n, d_model)` alone, without the weights.
-#
-# **Worked example.** Two tokens, four features, two heads. Head 0 has queries and keys of zeros, so all its
-# scores are 0, and it averages. In head 1, the score of a token with itself is 81/√2 = 57 and that with the
-# other one 0, so each token keeps its own features.
-#
-# ```python
-# X = np.array([[[1.0, 2.0, 9.0, 0.0],
-#                [3.0, 4.0, 0.0, 9.0]]])             # (batch, n, d_model) = (1, 2, 4)
-# W_Q = W_K = np.diag([0.0, 0.0, 1.0, 1.0])
-# W_V = W_O = np.eye(4)
-# multi_head_attention(X, W_Q, W_K, W_V, W_O, num_heads=2)
-# # [[[2.0, 3.0, 9.0, 0.0],        (1+3)/2, (2+4)/2 | token 0's own 9, 0
-# #   [2.0, 3.0, 0.0, 9.0]]]       (1+3)/2, (2+4)/2 | token 1's own 0, 9
-# ```
+# $Q_i$ holds the head's columns of the *projection*, and each column is computed from *all* features of a token:
+# the input is not cut. The scores are divided by the root of the width of **one head**.
 #
 # <details><summary>Hint: with the pieces that you have</summary>
 #
-# `attention` takes any leading axes, also `(batch, heads)`. So: project, split, attend, combine, project. The
-# function fits in five lines.
+# `attention` takes any leading axes, also `(batch, heads)`. So: project, split, attend, combine, project. Five
+# lines are enough.
 # </details>
 #
 # <details><summary>Hint: without split_heads and combine_heads</summary>
 #
-# Go through the heads in a loop. Head i needs `X @ W_Q[:, i * d_k : (i + 1) * d_k]`, the same columns of `W_K`
-# and `W_V`, and a place in a list; `np.concatenate(..., axis=-1)` lays the list side by side. Inside the loop
-# there is no axis for heads, so a mask `(batch, 1, n, n)` must lose it, too.
+# Loop over the heads. Head i needs `X @ W_Q[:, i * d_k : (i + 1) * d_k]`, and the same columns of `W_K` and
+# `W_V`; `np.concatenate(..., axis=-1)` joins the results. Inside the loop there is no axis for heads, so a mask
+# `(batch, 1, n, n)` must lose it, too.
 # </details>
 
 # %% role="solution" item="multi_head_attention"
@@ -473,13 +385,13 @@ check_close(
         "the last projection, W_O, is missing": [[[6, 1, -3, 15], [6, 1, -2, 12], [6, 1, -2, 12]]],
         "W_O was transposed": [[[7, 1, -3, 12], [7, 1, -2, 10], [7, 1, -2, 10]]],
         "W_Q, W_K and W_V were transposed": [[[18, 13, 0, 0], [18, 13, 0, 0], [18, 13, 0, 0]]],
-        "it was cut into heads by one reshape, which mixes tokens": [
+        "one reshape cut the features into heads, which mixes tokens": [
             [[3, 6, 11, 10], [3, 6, 11, 10], [3, 6, 11, 10]]
         ],
-        "the heads were put together by one reshape, which mixes tokens": [
+        "one reshape merged the heads, which mixes tokens": [
             [[6, 7, 7, 1], [6, 7, 12, 15], [-2, 10, 10, 12]]
         ],
-        "one reshape in, one reshape out: they undo each other, but in between tokens are mixed": [
+        "the reshapes before and after undo each other, but in between tokens are mixed": [
             [[3, 6, 6, 3], [3, 6, 11, 10], [1, 11, 11, 10]]
         ],
         "a head saw only its own slice of the features of X; it should see all of them": [
@@ -528,7 +440,7 @@ check_close(
             [[3, 4], [2.5, 2.5]],
         ],
         "both sequences got the mask of the first one": [[[2, 0], [3, 4]], [[1, 3], [3, 4]]],
-        "heads got the masks of sequences: look at which axis of the mask meets which axis of the scores": [
+        "heads got the masks of sequences: which axis of the mask meets which axis of the scores?": [
             [[2, 4], [3, 8]],
             [[1, 4], [3, 5]],
         ],
@@ -600,7 +512,7 @@ def scale(rng):
 
 @part(points=2)
 def all_together(rng):
-    "Any tokens, or a single one, any weights, any number of heads."
+    "The output is right for any tokens, also a single one, and any weights and number of heads."
     expect_output(*random_layer(rng, batch=2, n=5, num_heads=3, d_k=4))
     expect_output(*random_layer(rng, batch=3, n=4, num_heads=2, d_k=7))
     expect_output(*random_layer(rng, batch=2, n=3, num_heads=5, d_k=1))
@@ -645,7 +557,7 @@ def mask_for_each_sequence(rng):
 
 @part(points=1, needs=("all_together", "mask"))
 def all_together_with_a_mask(rng):
-    "Any tokens and weights under a mask."
+    "Under a mask the output is right for any tokens and weights."
     expect_output(*random_layer(rng, batch=2, n=5, num_heads=3, d_k=4), random_mask(rng, 5, 5))
     expect_output(*random_layer(rng, batch=2, n=7, num_heads=3, d_k=4), random_mask(rng, 2, 1, 7, 7))
 
@@ -682,7 +594,7 @@ def output_alone(rng):
 
 @part(points=1, needs="one_head")
 def inputs_unchanged(rng):
-    "The caller's arrays are as they were."
+    "The caller's arrays are unchanged."
     multi_head_attention(*random_layer(rng, batch=2, n=5, num_heads=3, d_k=4))
     expect_unchanged(multi_head_attention, "multi_head_attention")
     multi_head_attention(*random_layer(rng, batch=2, n=5, num_heads=3, d_k=4), random_mask(rng, 2, 1, 5, 5))
@@ -696,11 +608,11 @@ def inputs_unchanged(rng):
 #
 # **Book** *Several heads*, section *What several heads can do*
 #
-# One head could not report the contents of *two* other positions: it could only mix them. Two heads can. The
-# weights below are written by hand. Each token holds its content (four random numbers) and its position (a
-# one-hot vector). Head 0 looks for the position before its own, head 1 for the one before that (the first
-# positions look around the end). Both bring the content, and `W_O` puts what head 0 brings into the first four
-# columns of the output and what head 1 brings into the next four.
+# One head could not report the contents of *two* other positions. Two heads can. The weights below are written by
+# hand. Each token holds its content (four random numbers) and its position (a one-hot vector). Head 0 attends to
+# the position before its own, head 1 to the one before that (the first positions wrap around). Both return the
+# content, and `W_O` puts the result of head 0 into the first four columns of the output and that of head 1 into
+# the next four.
 
 # %% role="show" id="show_two_heads"
 rng = np.random.default_rng(0)
@@ -730,14 +642,13 @@ for i, back in enumerate([1, 2]):
     print(f"columns {i * width} to {i * width + 3} are the content {back} before, up to {error:.0e}")
 
 # %% [markdown] id="see_features"
-# **Every head reads all features.** It is often said that head 0 sees the first `d_k` features of a token,
-# head 1 the next ones, and so on. Below, one feature of one token after the other is changed by 1, and the
-# table shows how far the output of each head moves, before `W_O`. If a head saw only its own features, there
-# would be zeros.
+# **Every head reads all features.** Many texts say that head 0 sees the first `d_k` features of a token, head 1
+# the next ones. Below, we change one feature of one token by 1; the table shows how far each head's output moves,
+# before `W_O`. If a head saw only its own features, there would be zeros.
 #
-# **`W_O` in blocks.** Laying the heads side by side and multiplying with `W_O` is the same as sending each
-# head through its own rows of `W_O` and adding up the results. So heads *are* summed, but only after each had
-# a projection of its own. The last line shows the difference between the two ways.
+# **`W_O` in blocks.** Concatenating the heads and multiplying by `W_O` equals multiplying each head by its own
+# rows of `W_O` and summing. So heads *are* summed, but only after each had its own projection. The last line
+# shows the difference between the two ways.
 
 # %% role="show" id="show_features"
 X, (W_Q, W_K, W_V, W_O) = rng.normal(size=(1, 5, 6)), rng.normal(size=(4, 6, 6)) / np.sqrt(6)
@@ -762,29 +673,14 @@ print(f"\nsum over heads of head_i @ its rows of W_O: the same up to {np.abs(dif
 # %% [markdown] id="causal_multi_head_attention_text"
 # ## 5. `causal_multi_head_attention`: without looking ahead
 #
-# **Points** {points causal_multi_head_attention} · **Difficulty** 2 of 5 · **Importance** 4 of 5 ·
-# **Minutes** 10 · **Book** *Several heads*, section *Causal self-attention*
+# **Points** {points causal_multi_head_attention} · **Book** *Several heads*, section *Causal self-attention*
 #
-# A language model predicts each token from those before it. In its layers, token i may attend to the tokens 0
-# to i, in every head.
-#
-# **Contract** of `causal_multi_head_attention(X, W_Q, W_K, W_V, W_O, num_heads)`
-#
-# * The arguments are those of `multi_head_attention`, without a mask.
-# * Returns the output `(batch, n, d_model)` alone. Row i depends on the tokens 0 to i and on no later one.
-#
-# **Worked example.** All scores are 0, so token i gets the average of the tokens 0 to i.
-#
-# ```python
-# X = np.array([[[3.0], [5.0], [10.0]]])             # (batch, n, d_model) = (1, 3, 1)
-# zero, one = np.zeros((1, 1)), np.eye(1)
-# causal_multi_head_attention(X, zero, zero, one, one, num_heads=1)
-# # [[[3.0], [4.0], [6.0]]]                          3/1, (3+5)/2, (3+5+10)/3
-# ```
+# A language model predicts each token from the tokens before it. In its layers, token i may attend to the tokens
+# 0 to i, in every head.
 #
 # <details><summary>Hint</summary>
 #
-# `causal_mask` is given. Which axis of `X` tells how large it must be?
+# `causal_mask` is given. Which axis of `X` gives its size?
 # </details>
 
 # %% role="solution" item="causal_multi_head_attention"
@@ -845,7 +741,7 @@ def several_heads(rng):
 
 @part(points=2)
 def all_together(rng):
-    "Any tokens, any weights, any number of heads."
+    "The output is right for any tokens, weights and number of heads."
     expect_output(*random_layer(rng, batch=2, n=5, num_heads=3, d_k=8))
     expect_output(*random_layer(rng, batch=3, n=4, num_heads=2, d_k=7))
     expect_output(*random_layer(rng, batch=1, n=130, num_heads=2, d_k=5))
@@ -876,7 +772,7 @@ def output_alone(rng):
 
 @part(points=1, needs="past_only")
 def inputs_unchanged(rng):
-    "The caller's arrays are as they were."
+    "The caller's arrays are unchanged."
     causal_multi_head_attention(*random_layer(rng, batch=2, n=5, num_heads=3, d_k=4))
     expect_unchanged(causal_multi_head_attention, "causal_multi_head_attention")
 
@@ -886,40 +782,19 @@ def inputs_unchanged(rng):
 # %% [markdown] id="cross_attention_text"
 # ## 6. `cross_attention`: from one text to another
 #
-# **Points** {points cross_attention} · **Difficulty** 2 of 5 · **Importance** 4 of 5 · **Minutes** 15 ·
-# **Book** *Several heads*, section *Cross-attention*
+# **Points** {points cross_attention} · **Book** *Several heads*, section *Cross-attention*
 #
-# In translation, the text that is being written looks at the text that is being read. The formula stays as it
-# was; only the tokens differ from which queries on the one hand, and keys and values on the other, are made:
+# In translation, the text that is written attends to the text that is read. The formula stays; only the tokens
+# differ from which queries, and keys and values, are made:
 #
 # $$Q = X W_Q, \qquad K = M W_K, \qquad V = M W_V,$$
 #
-# where $M$ is the *memory*, the text that is looked at. It has a length of its own.
-#
-# **Contract** of `cross_attention(X, memory, W_Q, W_K, W_V, W_O, num_heads)`
-#
-# * `X`: tokens that ask, `(batch, n, d_model)`.
-# * `memory`: tokens that are attended to, `(batch, m, d_model)`. `m` may be smaller or larger than `n`,
-#   and each of them may be 1.
-# * The weights and `num_heads` are those of `multi_head_attention`. There is no mask.
-# * Returns the output `(batch, n, d_model)` alone: one row for each token that asks.
-#
-# **Worked example.** The memory is that of the example in item 4. Head 0 averages over it. In head 1, the one
-# token that asks looks for the mark 0, 9 and finds it in the second token of the memory.
-#
-# ```python
-# X = np.array([[[5.0, 5.0, 0.0, 9.0]]])             # (batch, n, d_model) = (1, 1, 4)
-# memory = np.array([[[1.0, 2.0, 9.0, 0.0],
-#                     [3.0, 4.0, 0.0, 9.0]]])        # (batch, m, d_model) = (1, 2, 4)
-# W_Q = W_K = np.diag([0.0, 0.0, 1.0, 1.0])
-# cross_attention(X, memory, W_Q, W_K, np.eye(4), np.eye(4), num_heads=2)
-# # [[[2.0, 3.0, 0.0, 9.0]]]                         (1+3)/2, (2+4)/2 | 0, 9 of the second token
-# ```
+# where $M$ is the *memory*, the text that is attended to. It has its own length.
 #
 # <details><summary>Hint</summary>
 #
-# Start from your `multi_head_attention` and ask of each line: is this about the tokens that ask, or about
-# those that are looked at? If you reshape by hand, mind that the two have different lengths.
+# Start from your `multi_head_attention`. For each line, ask: does it use the tokens that ask, or those of the
+# memory? If you reshape by hand, mind the two lengths.
 # </details>
 
 # %% role="solution" item="cross_attention"
@@ -936,9 +811,9 @@ check_close(
     cross_attention(X, memory, W_Q, W_K, W_V, W_O, 2),
     [[[6, 9, 9, 3], [6, 9, 9, 3]]],
     mistakes={
-        "the memory was not looked at: keys and values came from X": [[[6, 12, 10, 5], [6, 12, 14, 7]]],
+        "the memory is not used: keys and values come from X": [[[6, 12, 10, 5], [6, 12, 14, 7]]],
         "the last projection, W_O, is missing": [[[6, 3, 6, 3], [6, 3, 6, 3]]],
-        "X itself was looked at as well as the memory": [[[6, 10.2, 11, 4], [6, 10.2, 10.6667, 4.3333]]],
+        "the tokens attend to X as well as to the memory": [[[6, 10.2, 11, 4], [6, 10.2, 10.6667, 4.3333]]],
     },
 )
 longer = np.concatenate([memory, memory], axis=1)  # (batch, m, d_model) = (1, 6, 4)
@@ -1017,7 +892,7 @@ def several_heads(rng):
 
 @part(points=2)
 def all_together(rng):
-    "Any tokens, any weights, any number of heads; a single token may ask, and the memory may be a single token."
+    "The output is right for any tokens, weights and heads, and for a single token in X or in the memory."
     expect_output(*with_memory(5, *random_layer(rng, batch=2, n=12, num_heads=3, d_k=8)))
     expect_output(*with_memory(6, *random_layer(rng, batch=3, n=10, num_heads=2, d_k=7)))
     expect_output(*with_memory(1, *random_layer(rng, batch=2, n=5, num_heads=3, d_k=4)))
@@ -1047,7 +922,7 @@ def output_alone(rng):
 
 @part(points=1, needs="from_memory")
 def inputs_unchanged(rng):
-    "The caller's arrays are as they were."
+    "The caller's arrays are unchanged."
     cross_attention(*with_memory(5, *random_layer(rng, batch=2, n=12, num_heads=3, d_k=4)))
     expect_unchanged(cross_attention, "cross_attention")
 
@@ -1057,35 +932,25 @@ def inputs_unchanged(rng):
 # %% [markdown] id="count_parameters_text"
 # ## 7. `count_parameters`: what must be stored
 #
-# **Points** {points count_parameters} · **Difficulty** 2 of 5 · **Importance** 3 of 5 · **Minutes** 20 ·
-# **Book** *Several heads*, section *What it costs*
+# **Points** {points count_parameters} · **Book** *Several heads*, section *What it costs*
 #
 # More heads make each head narrower. Does the layer then have more parameters, fewer, or as many? Count.
 #
-# Some models save memory by letting several query heads *share* one head of keys and values (you will build
-# this later). Then there are `num_heads` heads of queries, but only `num_kv_heads` heads of keys and as many of
-# values, each as wide as before. `W_K` and `W_V` become narrower; `W_Q` and `W_O` stay.
-#
-# **Contract** of `count_parameters(d_model, num_heads, num_kv_heads=None, bias=False)`
-#
-# * `d_model`, `num_heads`: ints; `num_heads` divides `d_model`, and `d_k = d_model / num_heads`. You need not
-#   check it.
-# * `num_kv_heads`: int that divides `num_heads`. `None`: as many as `num_heads`.
-# * `bias`: whether each of the four projections has a bias, one number for each column of its weights.
-# * Returns the number of parameters of the four projections together, as an int or `np.int64`.
+# Some models save memory: several query heads *share* one head of keys and values (you will build this later).
+# There are `num_heads` query heads, but only `num_kv_heads` heads of keys and as many of values, each as wide as
+# before. `W_K` and `W_V` become narrower; `W_Q` and `W_O` stay.
 #
 # **Worked example.**
 #
 # ```python
 # count_parameters(6, 3)                       # 144 = 4 · (6·6)
 # count_parameters(6, 3, num_kv_heads=1)       # 96 = 6·6 + 6·2 + 6·2 + 6·6      W_Q, W_K, W_V, W_O
-# count_parameters(6, 3, 1, bias=True)         # 112 = 96 + 6 + 2 + 2 + 6
 # ```
 #
 # <details><summary>Hint</summary>
 #
-# Write down the shape of each of the four matrices. Which of them have a column for each feature of each
-# *query* head, and which for each feature of each *key* head?
+# Write down the shapes of the four matrices. Which have a column for each feature of each *query* head, and which
+# for each feature of each *key* head?
 # </details>
 
 # %% role="solution" item="count_parameters"
@@ -1181,24 +1046,14 @@ def whole_number(rng):
 # %% [markdown] id="attention_flops_text"
 # ## 8. `attention_flops`: what must be computed
 #
-# **Points** {points attention_flops} · **Difficulty** 3 of 5 · **Importance** 3 of 5 · **Minutes** 20 ·
-# **Book** *Several heads*, section *What it costs*
+# **Points** {points attention_flops} · **Book** *Several heads*, section *What it costs*
 #
-# A product of an `(a, b)` with a `(b, c)` matrix has a·c entries, and each is a sum of b products: b
-# multiplications and b additions (counting the first one, which adds to 0). So it takes 2·a·b·c
-# floating-point operations. A layer of self-attention consists of such products.
+# The product of an `(a, b)` and a `(b, c)` matrix has a·c entries. Each is a sum of b products: b multiplications
+# and b additions (the first adds to 0). So it takes 2·a·b·c floating-point operations. The docstring says which
+# products count. The number of heads is no argument: find out why.
 #
-# **Contract** of `attention_flops(n, d_model)`
-#
-# * `n`: number of tokens of the one sequence, `d_model`: width of the layer; ints.
-# * Returns, as an int or `np.int64`, the floating-point operations of all matrix products in one forward pass
-#   of multi-head self-attention: the four projections, the scores, and the weights times the values. A
-#   multiplication and an addition count as 2. There is no mask, and softmax, scale and biases are not counted.
-#
-# The number of heads is no argument: find out why.
-#
-# **Worked example.** One token of width 1: four projections of 2 operations each, one score, one weighted
-# value.
+# **Worked example.** With one token of width 1 there are four projections of 2 operations each, one score and one
+# weighted value.
 #
 # ```python
 # attention_flops(1, 1)       # 12 = 4·2 + 2 + 2
@@ -1225,7 +1080,7 @@ check_number(
         "the projection with W_O is missing": 630,
         "only the projections are counted": 600,
         "the weights times the values are missing": 690,
-        "n and d_model have changed places": 660,
+        "n and d_model are exchanged": 660,
         "half of the scores are missing; there is no mask": 720,
     },
 )
@@ -1246,7 +1101,7 @@ def flops_of(n, d_model):
 
 @part(points=2, example="attention_flops(2, 3)")
 def projections(rng):
-    "What grows in proportion to the number of tokens is the cost of the four projections."
+    "The cost in proportion to the number of tokens is that of the four projections."
     for n, d_model in [(3, 512), (int(rng.integers(4, 99)), int(rng.integers(4, 99)))]:
         once, twice = flops_of(n, d_model), flops_of(2 * n, d_model)
         expect(4 * once - twice == 16 * n * d_model**2, "the cost of the projections is not right")
@@ -1254,7 +1109,7 @@ def projections(rng):
 
 @part(points=2, example="attention_flops(2, 3)")
 def scores_and_values(rng):
-    "What grows with the square of the number of tokens is the cost of the scores and the weighted values."
+    "The cost that grows with the square of the number of tokens is that of the scores and the weighted values."
     for n, d_model in [(3, 512), (int(rng.integers(4, 99)), int(rng.integers(4, 99)))]:
         once, twice = flops_of(n, d_model), flops_of(2 * n, d_model)
         expect(twice - 2 * once == 8 * n**2 * d_model, "the cost of scores and weighted values is not right")
@@ -1276,10 +1131,10 @@ def whole_number(rng):
 ### END HIDDEN TESTS
 
 # %% [markdown] id="see_costs"
-# **Look at it.** The first table splits the same layer into 1, 8, 64 and 512 heads. The second one shows
-# layers of published models; the last column compares them with the same layer without sharing. The figure
-# shows where the work lies: the cost of the projections grows with the length of the text, that of the scores
-# and weighted values with its square. Where do they meet, and is it the same place for each width?
+# **Look at it.** The first table splits the same layer into 1, 8, 64 and 512 heads. The second shows layers of
+# published models; its last column compares them with the same layer without sharing. The figure shows the share
+# of the work in scores and weighted values: it grows with the square of the length, the projections only with the
+# length. Where do they meet, and does this depend on the width?
 
 # %% role="show" id="show_costs"
 print("d_model = 512   heads    d_k   parameters")
@@ -1316,8 +1171,5 @@ plt.show()
 # %% [markdown] id="hand_in"
 # ## Before you hand in
 #
-# Choose *Restart kernel and run all cells*, look through the checks once more, save, and hand in this one
-# file. Keep its name.
-#
-# If you learn alone and have installed the course's package, `mha-grade check multi_head.ipynb` runs the
-# hidden tests on your own code.
+# Restart the kernel, run all cells, save, and hand in this file under its name. If you learn alone and have
+# installed the course's package, `mha-grade check multi_head.ipynb` runs the hidden tests on your code.

@@ -16,38 +16,38 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # # Pitfalls: find them, mend them, and write the test that catches them
 #
 # Wrong attention rarely crashes. It returns an array of the right shape, the loss goes down, and the model is a
-# little worse than it should be. In this assignment you read code that is wrong in exactly one way, mend it,
-# name mistakes by what they do, and write the checks that would have caught them.
+# little worse than it should be. You read code that is wrong in exactly one way, mend it, name mistakes by what
+# they do, and write the checks that would have caught them.
 #
-# | no. | item | what it is | points | minutes |
-# |---|---|---|---|---|
-# | 1 | `repaired_scale` | mend the scale | {points repaired_scale} | 10 |
-# | 2 | `repaired_mask` | mend the mask | {points repaired_mask} | 10 |
-# | 3 | `repaired_split` | mend the splitting into heads | {points repaired_split} | 10 |
-# | 4 | `repaired_merge` | mend the merging of heads | {points repaired_merge} | 10 |
-# | 5 | `repaired_causal` | mend the causal mask | {points repaired_causal} | 10 |
-# | 6 | `diagnosis` | name eight mistakes | {points diagnosis} | 30 |
-# | 7 | `check_attention` | the check for attention | {points check_attention} | 45 |
-# | 8 | `check_split_heads` | the check for splitting | {points check_split_heads} | 20 |
-# | 9 | `check_multi_head_attention` | the check for the whole layer | {points check_multi_head_attention} | 40 |
+# | no. | item | points | difficulty | importance | minutes |
+# |---|---|---|---|---|---|
+# | 1 | `repaired_scale` | {points repaired_scale} | 2 | 5 | 10 |
+# | 2 | `repaired_mask` | {points repaired_mask} | 2 | 5 | 10 |
+# | 3 | `repaired_split` | {points repaired_split} | 3 | 5 | 10 |
+# | 4 | `repaired_merge` | {points repaired_merge} | 3 | 5 | 10 |
+# | 5 | `repaired_causal` | {points repaired_causal} | 2 | 4 | 10 |
+# | 6 | `diagnosis` | {points diagnosis} | 3 | 4 | 30 |
+# | 7 | `check_attention` | {points check_attention} | 4 | 5 | 45 |
+# | 8 | `check_split_heads` | {points check_split_heads} | 3 | 4 | 20 |
+# | 9 | `check_multi_head_attention` | {points check_multi_head_attention} | 4 | 5 | 40 |
 #
 # Together {points} points.
 #
-# **How to work.** `checks.py` must lie in the folder of this notebook, as it does in the kit. Each item has a
-# cell to write in: put your code in place of the lines `# YOUR CODE HERE` and `raise NotImplementedError()`,
-# keep the name and the parameters, and run the check in the cell below it: `ok` stands before what is as it
-# should be, `no` before what is not. No item needs your code of another one, but you may use it. You may add
-# cells of your own.
+# **How to work.** Each item's docstring is its contract. Replace `# YOUR CODE HERE` and
+# `raise NotImplementedError()`, keep the name and the parameters, and run the check below. It prints `ok`, or one
+# sentence that says what is wrong. No item needs your code of another one, but you may use it. You may add cells.
+# Keep the other files of this folder beside the notebook.
 #
-# **How it is graded.** What you mend is tested like the function itself in the assignments before. Your checks
-# are handed functions that they can call and not look into: right ones, in many styles, which they must accept,
-# and known mistakes, which they should catch. Each mistake that is caught earns points, but only if your check
-# accepts every right function. Where a docstring promises more than the contract, the contract counts.
-# Use NumPy and nothing else.
+# The checks of items 6 to 9 print a line for each thing that they try: `ok` or `no`.
 #
-# The words are those of the assignments before. `batch` sequences have `n` queries and `m` keys; a head is `d_k`
-# wide, its values `d_v`, the layer `d_model`. Masks are boolean, `True` = may attend. A function never changes
-# its arguments in place.
+# **How it is graded.** Your mended functions meet the tests of the assignments before, part by part. Your checks
+# get functions that they can call but not read: right ones in many styles, which they must accept, and known
+# mistakes, which they should reject. Each rejected mistake earns points, but only if your check accepts every
+# right function. Use NumPy and nothing else.
+#
+# The words are those of the assignments before: `batch` sequences, `n` queries, `m` keys; a head is `d_k` wide,
+# its values `d_v`, the layer `d_model`. Masks are boolean, `True` = may attend. No function changes its arguments
+# in place.
 
 # %% role="given" id="imports"
 from collections.abc import Callable
@@ -82,24 +82,15 @@ from mha_lib.heads import head_dim
 # %% [markdown] id="repaired_scale_text"
 # ## 1. `repaired_scale`
 #
-# **Points** {points repaired_scale} · **Difficulty** 2 of 5 · **Importance** 5 of 5 · **Minutes** 10 ·
-# **Book** *One head*, section *Why √d_k*
+# **Points** {points repaired_scale} · **Book** *One head*, section *Why √d_k*
 #
-# The function below was tested with matrices, and every test passed. Then it went into a model.
+# The function below passed every test with matrices. Then it went into a model.
 
 # %% role="given" id="broken_scale"
 from mha_lib.pitfalls.code.single_head.attention import attention_scale_by_axis_one as broken_scale
 
 # %% [markdown] id="repaired_scale_contract"
-# **Contract** of `repaired_scale(Q, K, V, mask=None)`: that of `attention` in *One head of attention*.
-#
-# * `Q` is `(..., n, d_k)`, `K` is `(..., m, d_k)`, `V` is `(..., m, d_v)`, with the same leading dimensions, any
-#   number of them, also none.
-# * `mask` is boolean and broadcastable to `(..., n, m)`; every query has at least one `True`. `None`: no mask.
-# * Returns `(output, weights)`: `(..., n, d_v)` and `(..., n, m)`. The weights are softmax(Q Kᵀ / √d_k).
-#
-# **Worked example.** A query (2, 0, 0, 0) and the keys (log 3, 0, 0, 0) and (0, 0, 0, 0): the scores are log 3 and
-# 0, since 2 log 3 / √4 = log 3, and the weights 3/4 and 1/4. In a batch they are the same.
+# Mend it: the contract is that of `attention` in *One head of attention*.
 #
 # <details><summary>Hint</summary>
 #
@@ -130,7 +121,7 @@ check_unchanged("repaired_scale leaves its arguments alone", repaired_scale, Q, 
     example="repaired_scale(np.ones((1, 2, 4)), np.eye(4)[None], np.arange(4.0).reshape(1, 4, 1) ** 2)",
 )
 def mended(rng):
-    "What was broken is mended: in a batch, too, the scores are divided by √d_k."
+    "The mistake is mended: in a batch, too, the scores are divided by √d_k."
     # Values as wide as keys: only the axis is at stake here.
     Q, K, V = (rng.normal(size=(2, tokens, 3)) for tokens in (5, 7, 7))
     output, _ = pair_of(repaired_scale(Q, K, V))
@@ -142,20 +133,15 @@ def mended(rng):
 # %% [markdown] id="repaired_mask_text"
 # ## 2. `repaired_mask`
 #
-# **Points** {points repaired_mask} · **Difficulty** 2 of 5 · **Importance** 5 of 5 · **Minutes** 10 ·
-# **Book** *One head*, section *Masks*
+# **Points** {points repaired_mask} · **Book** *One head*, section *Masks*
 #
-# Masked keys get no weight here, just as they should. Something else is lost.
+# Masked keys get no weight here, as they should. Something else is lost.
 
 # %% role="given" id="broken_mask"
 from mha_lib.pitfalls.code.single_head.attention import attention_mask_after_softmax as broken_mask
 
 # %% [markdown] id="repaired_mask_contract"
-# **Contract** of `repaired_mask(Q, K, V, mask=None)`: that of `repaired_scale` above. The weights of each query sum
-# to 1, and a masked key has a weight of exactly 0.
-#
-# **Worked example.** Four keys with equal scores and the values 4, 8, 16 and 32, of which two may be seen:
-# the weights are 1/2, 1/2, 0, 0, and the output is 6.
+# Mend it, with the same contract.
 #
 # <details><summary>Hint</summary>
 #
@@ -185,7 +171,7 @@ check_close("output under a mask", output, [[6.0]])
     example="repaired_mask(np.zeros((1, 2)), np.ones((2, 2)), np.array([[4.0], [8.0]]), np.array([[True, False]]))",
 )
 def mended(rng):
-    "What was broken is mended: under a mask, too, the weights of a query sum to 1."
+    "The mistake is mended: under a mask, too, the weights of a query sum to 1."
     # Each token sees two others and itself, in both directions: only what the weights sum to is at stake here.
     near = np.abs(np.arange(7) - np.arange(7)[:, None]) % 6 <= 1  # (n, n), on a ring
     order = rng.permutation(7)
@@ -200,8 +186,7 @@ def mended(rng):
 # %% [markdown] id="repaired_split_text"
 # ## 3. `repaired_split`
 #
-# **Points** {points repaired_split} · **Difficulty** 3 of 5 · **Importance** 5 of 5 · **Minutes** 10 ·
-# **Book** *Several heads*, section *From features to heads*
+# **Points** {points repaired_split} · **Book** *Several heads*, section *From features to heads*
 #
 # The shape is right, and so is the number of entries. But whose features are they?
 
@@ -209,18 +194,11 @@ def mended(rng):
 from mha_lib.pitfalls.code.multi_head.split_heads import split_heads_without_transpose as broken_split
 
 # %% [markdown] id="repaired_split_contract"
-# **Contract** of `repaired_split(x, num_heads)`: that of `split_heads` in *Several heads*.
-#
-# * `x` is `(batch, n, d_model)`; the result is `(batch, heads, n, d_k)` with d_k = d_model / heads.
-# * Head i holds the features `i*d_k … (i+1)*d_k - 1` of every token.
-# * It raises an error if the heads do not divide d_model. Any exception is right.
-#
-# **Worked example.** Two tokens with the features 0, 1, 2, 3 and 10, 11, 12, 13, and two heads: head 0 holds
-# `[[0, 1], [10, 11]]` and head 1 holds `[[2, 3], [12, 13]]`.
+# Mend it: the contract is that of `split_heads` in *Several heads*, its error included.
 #
 # <details><summary>Hint</summary>
 #
-# A reshape never moves a number in memory. Number the features 0, 1, 2, … of two tokens and look where they land.
+# A reshape never moves a number in memory. Number the features 0, 1, 2, … of two tokens and look where they go.
 # </details>
 
 # %% role="solution" item="repaired_split"
@@ -243,7 +221,7 @@ check_close(
 
 @part(points=1, example="repaired_split(np.arange(8.0).reshape(1, 2, 4), 2)")
 def mended(rng):
-    "What was broken is mended: head i holds its own features of every token."
+    "The mistake is mended: head i holds its own features of every token."
     x = rng.normal(size=(2, 3, 20))
     expect_close(repaired_split(x, 5), reference.repaired_split(x, 5))
 
@@ -253,8 +231,7 @@ def mended(rng):
 # %% [markdown] id="repaired_merge_text"
 # ## 4. `repaired_merge`
 #
-# **Points** {points repaired_merge} · **Difficulty** 3 of 5 · **Importance** 5 of 5 · **Minutes** 10 ·
-# **Book** *Several heads*, section *From heads to features*
+# **Points** {points repaired_merge} · **Book** *Several heads*, section *From heads to features*
 #
 # The way back. It undoes the broken splitting above, so a round trip finds nothing.
 
@@ -262,17 +239,11 @@ def mended(rng):
 from mha_lib.pitfalls.code.multi_head.combine_heads import combine_heads_without_transpose as broken_merge
 
 # %% [markdown] id="repaired_merge_contract"
-# **Contract** of `repaired_merge(x)`: that of `combine_heads` in *Several heads*.
-#
-# * `x` is `(batch, heads, n, d_k)`; the result is `(batch, n, heads * d_k)`.
-# * The features of head i stand at `i*d_k … (i+1)*d_k - 1` of every token.
-#
-# **Worked example.** The heads `[[0, 1], [10, 11]]` and `[[2, 3], [12, 13]]` become the tokens 0, 1, 2, 3 and
-# 10, 11, 12, 13.
+# Mend it: the contract is that of `combine_heads` in *Several heads*.
 #
 # <details><summary>Hint</summary>
 #
-# Which two axes must stand side by side before they can become one?
+# Which two axes must be neighbours before they can become one?
 # </details>
 
 # %% role="solution" item="repaired_merge"
@@ -300,7 +271,7 @@ check_close(
 
 @part(points=1, example="repaired_merge(np.arange(8.0).reshape(1, 2, 2, 2))")
 def mended(rng):
-    "What was broken is mended: a token's row holds what all heads have for that token."
+    "The mistake is mended: a token's row holds what all heads have for that token."
     x = rng.normal(size=(2, 5, 3, 4))
     expect_close(repaired_merge(x), reference.repaired_merge(x))
 
@@ -310,8 +281,7 @@ def mended(rng):
 # %% [markdown] id="repaired_causal_text"
 # ## 5. `repaired_causal`
 #
-# **Points** {points repaired_causal} · **Difficulty** 2 of 5 · **Importance** 4 of 5 · **Minutes** 10 ·
-# **Book** *One head*, section *Masks*
+# **Points** {points repaired_causal} · **Book** *One head*, section *Masks*
 #
 # In training this mask is right. In generation, where one new query meets all the keys so far, the model forgets
 # everything but the first token.
@@ -320,16 +290,11 @@ def mended(rng):
 from mha_lib.pitfalls.code.single_head.causal_mask import causal_mask_top_left as broken_causal
 
 # %% [markdown] id="repaired_causal_contract"
-# **Contract** of `repaired_causal(n, m=None)`: that of `causal_mask` in *One head of attention*.
-#
-# * Returns a boolean array `(n, m)`; `m` is `n` if it is not given, and never smaller than `n`.
-# * The last query is lined up with the last key: entry (i, j) is `True` where j ≤ i + (m − n).
-#
-# **Worked example.** For `n = 2` and `m = 3` the rows are `[True, True, False]` and `[True, True, True]`.
+# Mend it: the contract is that of `causal_mask` in *One head of attention*.
 #
 # <details><summary>Hint</summary>
 #
-# What should the mask for `n = 1` and `m = 3` be? Which one is it?
+# What should the mask for `n = 1` and `m = 3` be? What is it?
 # </details>
 
 # %% role="solution" item="repaired_causal"
@@ -348,7 +313,7 @@ check_equal(
 
 @part(points=1, example="repaired_causal(2, 4)")
 def mended(rng):
-    "What was broken is mended: the last query is lined up with the last key."
+    "The mistake is mended: the last query is lined up with the last key."
     mask = repaired_causal(3, 8)
     expect_close(mask * 1.0 if isinstance(mask, np.ndarray) else mask, reference.repaired_causal(3, 8) * 1.0)
 
@@ -358,14 +323,14 @@ def mended(rng):
 # %% [markdown] id="diagnosis_text"
 # ## 6. `diagnosis`: name the mistake
 #
-# **Points** {points diagnosis} · **Difficulty** 3 of 5 · **Importance** 4 of 5 · **Minutes** 30 ·
-# **Book** *The pitfalls*, section *From the symptom to the candidates*; the pages *Softmax* to *Heads* behind it
+# **Points** {points diagnosis} · **Book** *The pitfalls*, section *From the symptom to the candidates*; the pages
+# *Softmax* to *Heads* behind it
 #
 # Eight functions, each wrong in one way. Read them, run them, and name the mistake of each. `case_a` to `case_c`
-# should be `attention`, `case_d` should be `causal_mask`, `case_e` `decoder_mask`, `case_f` `softmax`, and
-# `case_g` and `case_h` `multi_head_attention`. The cases e, g and h call your own `repaired_causal`,
-# `repaired_scale` and `repaired_split`, under the names `causal_mask`, `attention` and `split_heads`. The names of
-# all mistakes to choose from stand below the cases.
+# should be `attention`, `case_d` `causal_mask`, `case_e` `decoder_mask`, `case_f` `softmax`, and `case_g` and
+# `case_h` `multi_head_attention`. The cases e, g and h call your own `repaired_causal`, `repaired_scale` and
+# `repaired_split`, under the names `causal_mask`, `attention` and `split_heads`. The names of the mistakes stand
+# below the cases.
 
 # %% role="given" id="case_a"
 from mha_lib.pitfalls.code.single_head.attention import attention_scale_by_dk as case_a
@@ -398,14 +363,14 @@ from mha_lib.pitfalls.code.multi_head.multi_head_attention import multi_head_att
 from mha_lib.pitfalls.code.multi_head.multi_head_attention import multi_head_attention_summed as case_h
 
 # %% [markdown] id="diagnosis_choices"
-# **Contract** of `diagnosis`: a dict from the letter of a case to one of these names.
+# `diagnosis` is a dict from the letter of a case to one of these names.
 #
 # | name | what the code does |
 # |---|---|
 # | `"causal-hides-self"` | a token may not attend to itself |
 # | `"causal-sees-next"` | a token may attend to the next one |
 # | `"global-max-subtraction"` | one maximum is subtracted from all rows |
-# | `"heads-summed"` | the outputs of the heads are added, not laid side by side |
+# | `"heads-summed"` | the outputs of the heads are added, not concatenated |
 # | `"input-sliced-per-head"` | each head reads only its own slice of the input |
 # | `"mask-added-as-0-1"` | the mask is added to the scores as 0 and 1 |
 # | `"mask-inverted"` | True is taken to mean "hide" |
@@ -416,9 +381,6 @@ from mha_lib.pitfalls.code.multi_head.multi_head_attention import multi_head_att
 # | `"shared-projection"` | all heads use the same projection |
 # | `"softmax-over-queries"` | the softmax runs along the queries |
 # | `"softmax-whole-matrix"` | the softmax runs over all scores at once |
-#
-# **Worked example.** Were there a `case_z` that attends to the future alone, it would be
-# `diagnosis = {"z": "causal-transposed"}`.
 #
 # <details><summary>Hint</summary>
 #
@@ -502,26 +464,13 @@ parts = part_for_each(
 # %% [markdown] id="check_attention_text"
 # ## 7. `check_attention`: write the test
 #
-# **Points** {points check_attention} · **Difficulty** 4 of 5 · **Importance** 5 of 5 · **Minutes** 45 ·
-# **Book** *One head*; the pages *Softmax*, *Attention*, *Scale* and *Mask* of the pitfalls
+# **Points** {points check_attention} · **Book** *One head*; the pages *Softmax*, *Attention*, *Scale* and *Mask*
+# of the pitfalls
 #
-# Now the other way round: you write the test, and we hand it functions.
+# Now you write the test, and the grader hands it functions. This check accepts what is right, and rejects a wrong
+# shape and nothing else:
 #
-# **Contract** of `check_attention(candidate)`
-#
-# * `candidate` should be `attention(Q, K, V, mask=None)` with the contract of item 1.
-# * If it is right, return `None`. If it is wrong, raise an error: any exception rejects it, and an `assert` is
-#   fine. A returned `False` does *not* reject it.
-# * Accept every right way of writing it: loops, another order of operations, single precision inside. So compare
-#   with a tolerance of 1e-5 where no score q·k/√d_k, masked or not, is above 10 in size, and of 1e-2 elsewhere;
-#   do not compare dtypes; the pair may be a tuple or a list.
-# * Call it only with what its contract allows. For scores that means: they are finite, every query keeps at least
-#   one key, and no masked score exceeds the largest kept score of its row by more than 30. Kept scores may be in
-#   the thousands, and as low as −20,000 for a whole row. Pass the mask by position or by name.
-# * A mask is `None` or boolean: `(n, m)` or `(batch, 1, n, m)` (padding: `(batch, 1, 1, m)`), not `(batch, n, m)`.
-#   If `Q` has two or three axes, it is `(n, m)`.
-#
-# **Worked example.** This check accepts what is right, and catches a wrong shape and nothing else:
+# **Worked example.**
 #
 # ```python
 # def check_attention(candidate):
@@ -537,7 +486,7 @@ parts = part_for_each(
 #
 # <details><summary>Hint: what to compare with?</summary>
 #
-# Write the right values down the slow and obvious way, one query at a time. Slow is fine.
+# Compute the right values in the slow and obvious way, one query at a time.
 # </details>
 
 # %% role="solution" item="check_attention"
@@ -580,17 +529,9 @@ parts = checker_parts(check_attention, "single_head.attention", right=1, each=0.
 # %% [markdown] id="check_split_heads_text"
 # ## 8. `check_split_heads`
 #
-# **Points** {points check_split_heads} · **Difficulty** 3 of 5 · **Importance** 4 of 5 · **Minutes** 20 ·
-# **Book** *Several heads*, section *From features to heads*
+# **Points** {points check_split_heads} · **Book** *Several heads*, section *From features to heads*
 #
-# **Contract** of `check_split_heads(candidate)`
-#
-# * `candidate` should be `split_heads(x, num_heads)` with the contract of item 3, its error included.
-# * If it is right, return `None`; if it is wrong, raise an error. Accept every right way of writing it.
-# * Call it only with what its contract allows: `x` of three axes, a positive number of heads. There may be more
-#   heads than features: then it should raise an error.
-#
-# **Worked example.** See item 7.
+# The check for item 3. Item 7 has an example of the form.
 #
 # <details><summary>Hint</summary>
 #
@@ -613,22 +554,9 @@ parts = checker_parts(check_split_heads, "multi_head.split_heads", right=1, each
 # %% [markdown] id="check_multi_head_attention_text"
 # ## 9. `check_multi_head_attention`
 #
-# **Points** {points check_multi_head_attention} · **Difficulty** 4 of 5 · **Importance** 5 of 5 · **Minutes** 40 ·
-# **Book** *Several heads*, section *The whole layer*
+# **Points** {points check_multi_head_attention} · **Book** *Several heads*, section *The whole layer*
 #
-# **Contract** of `check_multi_head_attention(candidate)`
-#
-# * `candidate` should be `multi_head_attention(X, W_Q, W_K, W_V, W_O, num_heads, mask=None)`: `X` is
-#   `(batch, n, d_model)`, the four weights are `(d_model, d_model)` and used as `X @ W`, head i owns the columns
-#   `i*d_k … (i+1)*d_k - 1` of the projections, the heads are laid side by side and multiplied by `W_O`. It returns
-#   the output `(batch, n, d_model)` alone.
-# * The mask is boolean, `(n, n)` or `(batch, 1, n, n)` and no other shape, `True` = may attend; every query has at
-#   least one key.
-# * If it is right, return `None`; if it is wrong, raise an error. Accept every right way of writing it: what
-#   item 7 says of tolerances, of dtypes and of the scores holds here as well, in every head.
-# * Call it only with what its contract allows; `num_heads` divides d_model.
-#
-# **Worked example.** See item 7.
+# The check for the whole layer. Item 7 has an example of the form.
 #
 # <details><summary>Hint</summary>
 #
@@ -671,8 +599,5 @@ parts = checker_parts(check_multi_head_attention, "multi_head.multi_head_attenti
 # %% [markdown] id="end"
 # ## Before you hand in
 #
-# Choose *Restart kernel and run all cells*, look through the checks once more, save, and hand in this one
-# file. Keep its name.
-#
-# If you learn alone and have installed the course's package, `mha-grade check pitfalls.ipynb` runs the hidden
-# tests on your own code.
+# Restart the kernel, run all cells, save, and hand in this file under its name. If you learn alone and have
+# installed the course's package, `mha-grade check pitfalls.ipynb` runs the hidden tests on your code.

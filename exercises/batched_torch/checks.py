@@ -416,7 +416,10 @@ def check_attention(attention):
         weights,
         torch.tensor([[0.5, 0.5, 0.0], [0.0, 0.0, 0.0]]),
         mistakes={
-            "it attends to all keys alike; it should attend to none": [[0.5, 0.5, 0], [1 / 3, 1 / 3, 1 / 3]]
+            "the query attends equally to all keys; it should attend to none": [
+                [0.5, 0.5, 0],
+                [1 / 3, 1 / 3, 1 / 3],
+            ]
         },
     )
     check_close("output of a query without keys", output, torch.tensor([[2.0, 4.0], [0.0, 0.0]]))
@@ -453,7 +456,7 @@ def check_MultiHeadAttention(MultiHeadAttention):
             "the scores were divided by the root of d_model; it should be that of d_k": [
                 [[0.7516, 6.7365, 4.0, 0.0]] * 2
             ],
-            "the heads were cut out without exchanging the axes of tokens and heads": [
+            "the features were cut into heads without exchanging the axes of tokens and heads": [
                 [[0.0, 8.0, 0.8240, 7.0]] * 2,
             ],
             VIEWED_AT_ONCE: [[[7.9973, 0.0013, 0.1439, 3.9281], [0.8240, 6.0, 1.0982, 7.9973]]],

@@ -12,15 +12,15 @@ def head_dim(d_model: int, num_heads: int) -> int:
     """The width d_k of one head, when `num_heads` heads share `d_model` features equally.
 
     Args:
-        d_model: number of features.
-        num_heads: number of heads.
+        d_model: number of features, an int.
+        num_heads: number of heads, an int.
 
     Returns:
-        d_model / num_heads as an int.
+        d_model / num_heads as an int (an `np.int64` is right, too).
 
     Raises:
-        ValueError: if either number is not positive or `d_model` is not a multiple of `num_heads`. The
-            message holds both numbers.
+        ValueError: if `num_heads` does not divide `d_model`, or if one of them is 0 or negative. The message
+            holds both numbers.
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.2.
 

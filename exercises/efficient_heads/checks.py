@@ -405,7 +405,7 @@ def check_kv_cache_bytes(kv_cache_bytes):
         kv_cache_bytes(1, 3, 2, 1, 4),
         96,
         mistakes={
-            "one array, one layer, or numbers in place of their bytes were counted": 48,
+            "one array or one layer is counted, or numbers in place of bytes": 48,
             "three arrays were counted, but queries are not kept": 144,
             "scores between tokens were counted": 72,
         },
@@ -439,7 +439,7 @@ def check_CachedAttention(CachedAttention):
             mistakes={
                 "nothing is remembered": tokens[:, i : i + 1],
                 "the token sees only the first key": tokens[:, :1] if i else np.nan * tokens[:, :1],
-                "only the chunk before is remembered": tokens[:, max(i - 1, 0) : i + 1].mean(
+                "only the last chunk is in the cache": tokens[:, max(i - 1, 0) : i + 1].mean(
                     axis=1, keepdims=True
                 ),
             },
@@ -511,7 +511,7 @@ def check_pruned_attention(pruned_attention):
         pruned_attention(X, *(np.tile(W, 3) for W in (W_Q, W_K, W_V)), np.tile(W_O / 3.0, (3, 1)), 3),
         [[[0.0, 0.0, 2.5, 3.5], [0.0, 0.0, 2.5, 3.5]]],
         mistakes={
-            "the scores were divided by the root of what all heads together are wide": [
+            "the scores were divided by the root of the width of all heads together": [
                 [[0.0, 0.0, 2.3069, 3.3069]] * 2
             ],
         },
@@ -541,8 +541,8 @@ def check_prune_heads(prune_heads):
         pruned[0],
         [[1.0, 2.0, 5.0, 6.0, 7.0, 8.0]],
         mistakes={
-            "the heads are counted from 1, but they should be from 0": [[3.0, 4.0, 5.0, 6.0, 7.0, 8.0]],
-            "the columns of a head stand side by side": [[1.0, 3.0, 4.0, 5.0, 7.0, 8.0]],
+            "the heads are counted from 1, but they count from 0": [[3.0, 4.0, 5.0, 6.0, 7.0, 8.0]],
+            "the columns of a head are adjacent": [[1.0, 3.0, 4.0, 5.0, 7.0, 8.0]],
         },
     )
     check_close("W_V without head 1", pruned[2], [[100.0, 200.0, 500.0, 600.0, 700.0, 800.0]])
@@ -558,8 +558,8 @@ def check_prune_heads(prune_heads):
         prune_heads(W, 10 * W, 100 * W, W.T, 4, [0, 2])[1],
         [[30.0, 40.0, 70.0, 80.0]],
         mistakes={
-            "after the first head was removed, the numbers of the others have moved": [[30.0, 40.0, 50.0, 60.0]],
-            "only the first one of the list was removed": [[30.0, 40.0, 50.0, 60.0, 70.0, 80.0]],
+            "after the first head is removed, the numbers of the others change": [[30.0, 40.0, 50.0, 60.0]],
+            "only the first head of the list was removed": [[30.0, 40.0, 50.0, 60.0, 70.0, 80.0]],
         },
     )
     check_close("W_Q without any change", prune_heads(W, W, W, W.T, 4, [])[0], W)

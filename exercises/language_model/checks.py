@@ -381,8 +381,8 @@ def check_loss(loss):
         torch.tensor(0.9378),
         tolerance=1e-3,
         mistakes={
-            "each place is compared with its own token, which it has just read": [[0.9678]],
-            "the surprises are summed; the loss is their mean": 2.8134,
+            "each position is compared with its own token, which the model has just read": [[0.9678]],
+            "the losses of the tokens are summed; the loss is their mean": 2.8134,
         },
     )
 

@@ -373,9 +373,11 @@ def check_rotary(rotary):
         torch.tensor([[[[-0.8391, 0.5403, -0.5440, 0.8415]]]]),
         tolerance=1e-3,
         mistakes={
-            "neighbours are paired, but feature 0 belongs to feature 2": [[[[-0.2950, -1.3831, 0.0, 0.0]]]],
-            "the pairs are turned the other way round": [[[[-0.8391, 0.5403, 0.5440, -0.8415]]]],
-            "all pairs are turned by the same angle": [[[[-0.8391, -0.8391, -0.5440, -0.5440]]]],
+            "neighbouring features are paired, but feature 0 belongs with feature 2": [
+                [[[-0.2950, -1.3831, 0.0, 0.0]]]
+            ],
+            "the pairs are rotated the other way": [[[[-0.8391, 0.5403, 0.5440, -0.8415]]]],
+            "all pairs are rotated by the same angle": [[[[-0.8391, -0.8391, -0.5440, -0.5440]]]],
             "cosine and sine are exchanged": [[[[-0.5440, 0.8415, -0.8391, 0.5403]]]],
             "the exponent should be −2i/d_k; this is −i/d_k": [[[[-0.8391, -0.9998, -0.5440, -0.0206]]]],
         },
@@ -388,7 +390,7 @@ def check_rotary(rotary):
         torch.tensor([-0.6772, 0.5003, 0.9034, -0.9589]),
         tolerance=1e-3,
         mistakes={
-            "the tokens were counted from 0; it should go by positions": [0.0830, 0.4320, 1.1260, -0.9915],
+            "the tokens were counted from 0; the angles should use positions": [0.0830, 0.4320, 1.1260, -0.9915],
         },
     )
     both = rotary(
@@ -424,7 +426,7 @@ def check_sliding_window_mask(sliding_window_mask):
                 [True, True, False, False],
                 [False, True, True, False],
             ],
-            "nothing is hidden on the left: this is the causal mask": [
+            "no key on the left is hidden: this is the causal mask": [
                 [True, True, False, False],
                 [True, True, True, False],
                 [True, True, True, True],

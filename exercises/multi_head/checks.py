@@ -373,16 +373,16 @@ def check_split_heads(split_heads):
         split_heads(x, 2),
         [[[[10, 11], [20, 21], [30, 31]], [[12, 13], [22, 23], [32, 33]]]],
         mistakes={
-            "one reshape gave the shape, but head 0 holds token 0 whole and half of token 1": [
+            "one reshape gives the shape, but head 0 holds all of token 0 and half of token 1": [
                 [[[10, 11], [12, 13], [20, 21]], [[22, 23], [30, 31], [32, 33]]]
             ],
-            "the heads take turns, feature by feature; each should have a block of its own": [
+            "the heads alternate, feature by feature; each should have its own block": [
                 [[[10, 12], [20, 22], [30, 32]], [[11, 13], [21, 23], [31, 33]]]
             ],
-            "the axis of the heads stands behind that of the tokens": [
+            "the axis of the heads comes after that of the tokens": [
                 [[[10, 11], [12, 13]], [[20, 21], [22, 23]], [[30, 31], [32, 33]]]
             ],
-            "the heads stand before the batch": [
+            "the axis of the heads comes before that of the batch": [
                 [[[10, 11], [20, 21], [30, 31]]],
                 [[[12, 13], [22, 23], [32, 33]]],
             ],
@@ -402,14 +402,14 @@ def check_combine_heads(combine_heads):
         combine_heads(x),
         [[[10, 11, 12, 13], [20, 21, 22, 23], [30, 31, 32, 33]]],
         mistakes={
-            "one reshape gave the shape, but the first row holds two tokens of head 0": [
+            "one reshape gives the shape, but the first row holds two tokens of head 0": [
                 [[10, 11, 20, 21], [30, 31, 12, 13], [22, 23, 32, 33]]
             ],
-            "the heads take turns, feature by feature; each should have a block of its own": [
+            "the heads alternate, feature by feature; each should have its own block": [
                 [[10, 12, 11, 13], [20, 22, 21, 23], [30, 32, 31, 33]]
             ],
-            "the heads were averaged; they should lie side by side": [[[11, 12], [21, 22], [31, 32]]],
-            "the heads were added up; they should lie side by side": [[[22, 24], [42, 44], [62, 64]]],
+            "the heads were averaged; they should be concatenated": [[[11, 12], [21, 22], [31, 32]]],
+            "the heads were added up; they should be concatenated": [[[22, 24], [42, 44], [62, 64]]],
         },
     )
     check_close(
@@ -436,13 +436,13 @@ def check_multi_head_attention(multi_head_attention):
             "the last projection, W_O, is missing": [[[6, 1, -3, 15], [6, 1, -2, 12], [6, 1, -2, 12]]],
             "W_O was transposed": [[[7, 1, -3, 12], [7, 1, -2, 10], [7, 1, -2, 10]]],
             "W_Q, W_K and W_V were transposed": [[[18, 13, 0, 0], [18, 13, 0, 0], [18, 13, 0, 0]]],
-            "it was cut into heads by one reshape, which mixes tokens": [
+            "one reshape cut the features into heads, which mixes tokens": [
                 [[3, 6, 11, 10], [3, 6, 11, 10], [3, 6, 11, 10]]
             ],
-            "the heads were put together by one reshape, which mixes tokens": [
+            "one reshape merged the heads, which mixes tokens": [
                 [[6, 7, 7, 1], [6, 7, 12, 15], [-2, 10, 10, 12]]
             ],
-            "one reshape in, one reshape out: they undo each other, but in between tokens are mixed": [
+            "the reshapes before and after undo each other, but in between tokens are mixed": [
                 [[3, 6, 6, 3], [3, 6, 11, 10], [1, 11, 11, 10]]
             ],
             "a head saw only its own slice of the features of X; it should see all of them": [
@@ -491,7 +491,7 @@ def check_multi_head_attention(multi_head_attention):
                 [[3, 4], [2.5, 2.5]],
             ],
             "both sequences got the mask of the first one": [[[2, 0], [3, 4]], [[1, 3], [3, 4]]],
-            "heads got the masks of sequences: look at which axis of the mask meets which axis of the scores": [
+            "heads got the masks of sequences: which axis of the mask meets which axis of the scores?": [
                 [[2, 4], [3, 8]],
                 [[1, 4], [3, 5]],
             ],
@@ -544,9 +544,9 @@ def check_cross_attention(cross_attention):
         cross_attention(X, memory, W_Q, W_K, W_V, W_O, 2),
         [[[6, 9, 9, 3], [6, 9, 9, 3]]],
         mistakes={
-            "the memory was not looked at: keys and values came from X": [[[6, 12, 10, 5], [6, 12, 14, 7]]],
+            "the memory is not used: keys and values come from X": [[[6, 12, 10, 5], [6, 12, 14, 7]]],
             "the last projection, W_O, is missing": [[[6, 3, 6, 3], [6, 3, 6, 3]]],
-            "X itself was looked at as well as the memory": [[[6, 10.2, 11, 4], [6, 10.2, 10.6667, 4.3333]]],
+            "the tokens attend to X as well as to the memory": [[[6, 10.2, 11, 4], [6, 10.2, 10.6667, 4.3333]]],
         },
     )
     longer = np.concatenate([memory, memory], axis=1)  # (batch, m, d_model) = (1, 6, 4)
@@ -627,7 +627,7 @@ def check_attention_flops(attention_flops):
             "the projection with W_O is missing": 630,
             "only the projections are counted": 600,
             "the weights times the values are missing": 690,
-            "n and d_model have changed places": 660,
+            "n and d_model are exchanged": 660,
             "half of the scores are missing; there is no mask": 720,
         },
     )

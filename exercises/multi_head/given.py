@@ -9,20 +9,21 @@ import numpy as np
 
 
 def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
-    """Turn logits into weights: positive numbers that sum to 1 along `axis`.
+    """Turn logits into weights: numbers from 0 to 1 that sum to 1 along `axis`.
 
     Args:
-        x: logits of any shape. They must be finite or -inf, with at least one finite logit in every slice
-            along `axis`; -inf gets weight 0. Finite logits may be as large as you like.
-        axis: the axis along which the weights sum to 1.
+        x: floats of any shape with at least one axis. All logits are finite. They may be in the thousands, and
+            one row may lie 10,000 above another one. (-inf gets weight 0 beside a finite logit: useful, not
+            graded.)
+        axis: the weights sum to 1 along this axis. It may be any axis of `x`, counted from the front or from
+            the end.
 
     Returns:
-        An array of the shape of `x`.
+        An array of the shape of `x`, right for all finite logits.
 
-    Source: Goodfellow, Bengio, Courville, Deep Learning (2016), section 4.1: subtracting the largest logit
-    changes nothing in the quotient and keeps the exponential from overflowing.
+    Source: Goodfellow, Bengio, Courville, Deep Learning (2016), section 4.1.
 
-    >>> softmax(np.log([[1.0, 2.0, 5.0], [3.0, 3.0, 2.0]]))
+    >>> softmax(np.log([[1.0, 2.0, 5.0], [3.0, 3.0, 2.0]]))  # 1/8, 2/8, 5/8 and 3/8, 3/8, 2/8
     array([[0.125, 0.25 , 0.625],
            [0.375, 0.375, 0.25 ]])
     >>> softmax(np.array([1000.0, 1000.0]))
@@ -40,13 +41,18 @@ def attention(
     Args:
         Q: queries `(..., n, d_k)`.
         K: keys `(..., m, d_k)`.
-        V: values `(..., m, d_v)`. All three have the same leading dimensions, any number of them.
-        mask: boolean, True = may attend, broadcastable to `(..., n, m)`. Every query must have at least one
-            key that it may attend to. None: every query may attend to every key.
+        V: values `(..., m, d_v)`. The dots are the same leading axes in all three: none, `(batch,)`,
+            `(batch, heads)` or more. n and m may differ, either may be the larger one, and each may be 1; d_k
+            and d_v may differ.
+        mask: None or boolean, True = may attend: `(n, m)` or `(batch, 1, n, m)` (padding: `(batch, 1, 1, m)`),
+            not `(batch, n, m)`. If `Q` has two or three axes, it is `(n, m)`. Every query has at least one key.
+
+    Scores are finite. Those of keys that a query may attend to can be as low as -20,000. A masked score is
+    never more than 30 above the largest score that its query may attend to.
 
     Returns:
-        The output `(..., n, d_v)` and the weights `(..., n, m)`. The weights of each query sum to 1 and are
-        exactly 0 where the mask is False.
+        `(output, weights)` of shapes `(..., n, d_v)` and `(..., n, m)`. A weight is 0 where the mask is False,
+        and the weights of each query sum to 1.
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.1, equation 1.
 
@@ -54,7 +60,7 @@ def attention(
     >>> K = np.array([[np.log(3.0), 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
     >>> V = np.array([[4.0, 0.0], [0.0, 8.0]])
     >>> output, weights = attention(Q, K, V)  # the scores are 2 log(3) / √4 = log(3) and 0
-    >>> weights.round(6)
+    >>> weights.round(6)  # 3/4 and 1/4
     array([[0.75, 0.25]])
     >>> output.round(6)
     array([[3., 2.]])
@@ -73,14 +79,14 @@ def causal_mask(n: int, m: int | None = None) -> np.ndarray:
     The `n` queries are the *last* `n` of the `m` positions, so the last query lines up with the last key.
 
     Args:
-        n: number of queries.
-        m: number of keys, at least `n`. None: as many keys as queries.
+        n: number of queries, an int.
+        m: number of keys, an int of at least `n`. None: as many keys as queries.
 
     Returns:
-        Boolean `(n, m)`, True where query i may attend to key j: j <= i + (m - n).
+        Boolean `(n, m)`. Entry (i, j), counted from 0, is True exactly if j <= i + (m - n).
 
     Raises:
-        ValueError: if `n` is larger than `m`, since the first queries would have no key at all.
+        ValueError: if `n` is larger than `m` (not graded).
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.3.
 

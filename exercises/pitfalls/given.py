@@ -10,20 +10,21 @@ import numpy as np
 
 
 def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
-    """Turn logits into weights: positive numbers that sum to 1 along `axis`.
+    """Turn logits into weights: numbers from 0 to 1 that sum to 1 along `axis`.
 
     Args:
-        x: logits of any shape. They must be finite or -inf, with at least one finite logit in every slice
-            along `axis`; -inf gets weight 0. Finite logits may be as large as you like.
-        axis: the axis along which the weights sum to 1.
+        x: floats of any shape with at least one axis. All logits are finite. They may be in the thousands, and
+            one row may lie 10,000 above another one. (-inf gets weight 0 beside a finite logit: useful, not
+            graded.)
+        axis: the weights sum to 1 along this axis. It may be any axis of `x`, counted from the front or from
+            the end.
 
     Returns:
-        An array of the shape of `x`.
+        An array of the shape of `x`, right for all finite logits.
 
-    Source: Goodfellow, Bengio, Courville, Deep Learning (2016), section 4.1: subtracting the largest logit
-    changes nothing in the quotient and keeps the exponential from overflowing.
+    Source: Goodfellow, Bengio, Courville, Deep Learning (2016), section 4.1.
 
-    >>> softmax(np.log([[1.0, 2.0, 5.0], [3.0, 3.0, 2.0]]))
+    >>> softmax(np.log([[1.0, 2.0, 5.0], [3.0, 3.0, 2.0]]))  # 1/8, 2/8, 5/8 and 3/8, 3/8, 2/8
     array([[0.125, 0.25 , 0.625],
            [0.375, 0.375, 0.25 ]])
     >>> softmax(np.array([1000.0, 1000.0]))
@@ -37,15 +38,15 @@ def head_dim(d_model: int, num_heads: int) -> int:
     """The width d_k of one head, when `num_heads` heads share `d_model` features equally.
 
     Args:
-        d_model: number of features.
-        num_heads: number of heads.
+        d_model: number of features, an int.
+        num_heads: number of heads, an int.
 
     Returns:
-        d_model / num_heads as an int.
+        d_model / num_heads as an int (an `np.int64` is right, too).
 
     Raises:
-        ValueError: if either number is not positive or `d_model` is not a multiple of `num_heads`. The
-            message holds both numbers.
+        ValueError: if `num_heads` does not divide `d_model`, or if one of them is 0 or negative. The message
+            holds both numbers.
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.2.
 

@@ -437,9 +437,9 @@ def check_offset_score(offset_score):
         [0.8, 0.3],
         mistakes={
             "this is the next token: rows are queries, and key i + offset is in the same row": [0.0, 0.4],
-            "it was divided by n, but one token has none before it": [0.5333, 0.2],
-            "it is the sum, not the mean": [1.6, 0.6],
-            "the first token has none before it, and the last one does not count as such": [0.5333, 0.2667],
+            "the sum was divided by n, but one token has no token before it": [0.5333, 0.2],
+            "this is the sum, not the mean": [1.6, 0.6],
+            "the first token has no token before it; the last one does not count": [0.5333, 0.2667],
         },
     )
     check_close("the token itself", offset_score(attention_weights, 0), [0.4, 1 / 3])
@@ -466,9 +466,9 @@ def check_keep_heads(keep_heads):
             "head 0 is silent, but it should be the one that is kept": [[[700.5, 7000.5]]],
             "the bias of the silent head's values is still there": [[[501.5, 5010.5]]],
             "the bias of dense is missing": [[[1.0, 10.0]]],
-            "a row of dense was silenced; a head owns a column": [[[701.5, 0.5]]],
+            "a row of dense was silenced, but a head owns a column": [[[701.5, 0.5]]],
             "the silent head still adds the mean of its values": [[[701.5, 7010.5]]],
-            "what is left was made larger": [[[2.5, 20.5]]],
+            "the kept head was made larger": [[[2.5, 20.5]]],
         },
     )
     check_close(
@@ -516,9 +516,9 @@ def check_head_importance(head_importance):
         mistakes={
             "the root is missing: these are squares": [25.0, 4.0],
             "absolute values were summed, not squares": [7.0, 2.0],
-            "it was averaged over the features too": [2.5, 1.0],
-            "it was summed over the tokens, not averaged": [10.0, 4.0],
-            "it is one norm over all tokens": [7.0711, 2.8284],
+            "the features were averaged, too": [2.5, 1.0],
+            "the tokens were summed, not averaged": [10.0, 4.0],
+            "this is one norm over all tokens": [7.0711, 2.8284],
             "this is how large the output is without the head, not how far it moves": [2.0, 5.0],
             "these are the shares of the heads": [0.7143, 0.2857],
         },
@@ -549,7 +549,7 @@ def check_head_importance(head_importance):
         head_importance(x, biased, 2),
         [10.0, 4.0],
         mistakes={
-            "it was measured before dense": [5.0, 2.0],
+            "the change was measured before dense": [5.0, 2.0],
             "the bias of dense, which no head adds, is in it": [14.0712, 13.0384],
         },
     )
@@ -562,7 +562,7 @@ def check_head_importance(head_importance):
         mistakes={
             "the mean over the tokens came before the norm, and their changes cancelled": [0.0, 1.0],
             "squares were averaged over the tokens": [5.0, 2.2361],
-            "it is the token that changes most": [5.0, 3.0],
+            "this is the change of the token that changes most": [5.0, 3.0],
         },
     )
     check_unchanged("head_importance leaves x alone", lambda x: head_importance(x, weights, 2), x)

@@ -362,7 +362,7 @@ def check_softmax(softmax):
                 [0.0625, 0.125, 0.3125],
                 [0.1875, 0.1875, 0.125],
             ],
-            "each column sums to 1; without an axis argument it should be each row": [
+            "each column sums to 1; by default each row should": [
                 [0.25, 0.4, 0.7143],
                 [0.75, 0.6, 0.2857],
             ],
@@ -455,7 +455,7 @@ def check_causal_mask(causal_mask):
         causal_mask(2, 3),
         [[True, True, False], [True, True, True]],
         mistakes={
-            "the first query was put beside the first key, but the last belongs beside the last": [
+            "the first query is lined up with the first key; the last should line up with the last": [
                 [True, False, False],
                 [True, True, False],
             ]
@@ -471,7 +471,7 @@ def check_padding_mask(padding_mask):
         padding_mask(np.array([2, 4, 1]), 4),
         [[[[True, True, False, False]]], [[[True, True, True, True]]], [[[True, False, False, False]]]],
         mistakes={
-            "one position too many is real: a sequence of length 2 has the positions 0 and 1": [
+            "one position too many counts as real: a sequence of length 2 has the positions 0 and 1": [
                 [[[True, True, True, False]]],
                 [[[True, True, True, True]]],
                 [[[True, True, False, False]]],
@@ -500,11 +500,11 @@ def check_decoder_mask(decoder_mask):
                 [[[True, False, False], [True, True, False], [True, True, True]]],
                 [[[True, False, False], [True, True, False], [True, True, True]]],
             ],
-            "a key is allowed if one of the rules allows it; both must": [
+            "a key is kept if one of the rules allows it; both must": [
                 [[[True, True, False], [True, True, False], [True, True, True]]],
                 [[[True, True, True], [True, True, True], [True, True, True]]],
             ],
-            "queries that are padding were masked; it should be keys": [
+            "queries that are padding were masked; keys should be": [
                 [[[True, False, False], [True, True, False], [False, False, False]]],
                 [[[True, False, False], [True, True, False], [True, True, True]]],
             ],

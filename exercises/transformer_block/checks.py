@@ -363,7 +363,7 @@ def check_FeedForward(FeedForward):
         torch.tensor([[[-0.158655], [0.0], [0.841345], [10.0]]]),
         mistakes={
             "this is the ReLU, which is 0 below 0": [[[0.0], [0.0], [1.0], [10.0]]],
-            "there is no curve between the layers": [[[-1.0], [0.0], [1.0], [10.0]]],
+            "there is no non-linearity between the layers": [[[-1.0], [0.0], [1.0], [10.0]]],
             "this is the approximation by tanh": [[[-0.158808], [0.0], [0.841192], [10.0]]],
             "this is the SiLU, x times the logistic function": [[[-0.268941], [0.0], [0.731059], [9.999546]]],
         },
@@ -389,9 +389,7 @@ def check_TransformerBlock(TransformerBlock):
             torch.tensor(expected),
             tolerance=1e-4,
             mistakes={
-                "the residual connection starts from what was normalised, or this is the other form": [
-                    [[-1.0, 1.0]]
-                ],
+                "the residual connection starts after the norm, or this is the other form": [[[-1.0, 1.0]]],
                 "nothing is normalised, or this is the other form": [[[2.0, 4.0]]],
                 "there is no residual connection": [[[0.0, 0.0]]],
             },

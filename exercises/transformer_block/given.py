@@ -14,15 +14,15 @@ def head_dim(d_model: int, num_heads: int) -> int:
     """The width d_k of one head, when `num_heads` heads share `d_model` features equally.
 
     Args:
-        d_model: number of features.
-        num_heads: number of heads.
+        d_model: number of features, an int.
+        num_heads: number of heads, an int.
 
     Returns:
-        d_model / num_heads as an int.
+        d_model / num_heads as an int (an `np.int64` is right, too).
 
     Raises:
-        ValueError: if either number is not positive or `d_model` is not a multiple of `num_heads`. The
-            message holds both numbers.
+        ValueError: if `num_heads` does not divide `d_model`, or if one of them is 0 or negative. The message
+            holds both numbers.
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.2.
 
@@ -43,17 +43,19 @@ def head_dim(d_model: int, num_heads: int) -> int:
 class MultiHeadAttention(nn.Module):
     """Multi-head self-attention with dropout on the weights.
 
-    The linear layers `q_proj`, `k_proj`, `v_proj` and `out_proj` map `d_model` features to as many, with a
-    bias. Head i owns the features `i*d_k … (i+1)*d_k - 1` of the first three.
+    The submodules `q_proj`, `k_proj`, `v_proj` and `out_proj` are linear layers with bias, each from `d_model`
+    to `d_model` features. Head i owns the features `i*d_k … (i+1)*d_k - 1` of the first three. Extra buffers
+    are allowed.
 
     Args:
         d_model: number of features.
         num_heads: number of heads; it divides `d_model`.
-        dropout: probability that a weight is set to zero, in training only; the others grow by
-            1 / (1 - dropout).
+        dropout: probability that a *weight* is set to zero, after the softmax and in training only; the others
+            grow by 1 / (1 - dropout), as with `nn.Dropout`. Each weight of every head, query, key and sequence
+            is drawn independently, at every call. With 1.0, the output in training is `out_proj.bias`.
 
     Raises:
-        ValueError: if `d_model` is not a multiple of `num_heads`.
+        ValueError: if `num_heads` does not divide `d_model` (not graded).
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.2.
 
@@ -78,11 +80,14 @@ class MultiHeadAttention(nn.Module):
         """Attend from every token of `x` to every token that the mask lets through.
 
         Args:
-            x: tokens `(batch, n, d_model)`.
-            mask: boolean, True = may attend, `(n, n)` or `(batch, 1, n, n)`.
+            x: tokens `(batch, n, d_model)`, n from 1; they need not be contiguous. Half precision is not
+                tested.
+            mask: None or boolean, True = may attend: `(n, n)` or `(batch, 1, n, n)`, a new one at each call if
+                need be.
 
         Returns:
-            The output `(batch, n, d_model)`.
+            The output `(batch, n, d_model)` alone. A query that may attend to nothing gets `out_proj.bias`, and
+            all gradients stay finite.
         """
         Q = self.split_heads(self.q_proj(x))  # (batch, heads, n, d_k)
         K = self.split_heads(self.k_proj(x))  # (batch, heads, n, d_k)
@@ -93,7 +98,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(heads.transpose(1, 2).flatten(2))  # (batch, n, d_model)
 
     def split_heads(self, x: torch.Tensor) -> torch.Tensor:
-        """Give each head its own block of features, `(batch, n, d_model)` to `(batch, heads, n, d_k)`."""
+        """Give each head its block, `(batch, n, d_model)` to `(batch, heads, n, d_k)`; a helper, not graded."""
         x = x.unflatten(-1, (self.num_heads, self.d_k))  # (batch, n, heads, d_k)
         return x.transpose(1, 2)  # (batch, heads, n, d_k)
 
@@ -106,16 +111,21 @@ def attention(
     Args:
         Q: queries `(..., n, d_k)`.
         K: keys `(..., m, d_k)`.
-        V: values `(..., m, d_v)`. All three have the same leading dimensions, any number of them, and the
-            same dtype: float64, float32, float16 or bfloat16.
-        mask: boolean, True = may attend, broadcastable to `(..., n, m)`. None: every query may attend to
-            every key.
+        V: values `(..., m, d_v)`. The dots are the same leading axes in all three: none, `(batch,)`,
+            `(batch, heads)` or more. n and m may differ or not, either may be 1; d_k and d_v may differ. All
+            have the same dtype: float32, float64, float16 or bfloat16. They need not be contiguous.
+        mask: None or boolean, True = may attend: `(n, m)` or `(batch, 1, n, m)` (padding: `(batch, 1, 1, m)`),
+            not `(batch, n, m)`. If `Q` has two or three axes, it is `(n, m)`.
+
+    Scores are finite. Those of keys that a query may attend to can be as low as -20,000. A masked score is
+    never more than 30 above the largest score that its query may attend to. In half precision no |q·k| is above
+    100.
 
     Returns:
-        The output `(..., n, d_v)` and the weights `(..., n, m)`, in the dtype of `V`. A query that may attend
-        to nothing gets zero weights and a zero output, and all gradients stay finite. In half precision the
-        scores and the softmax are computed in float32: near 100, two neighbouring bfloat16 numbers are 0.5
-        apart.
+        `(output, weights)` of shapes `(..., n, d_v)` and `(..., n, m)`, in the dtype of the arguments; in
+        float16 they may be off by 0.005, in bfloat16 by 0.03. A weight is 0 where the mask is False, and the
+        weights of a query sum to 1. If the mask is False for all its keys, its weights and its output are 0.
+        Gradients reach Q, K and V, and none is infinite or NaN, also with queries without keys.
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.1, equation 1.
 
@@ -130,6 +140,7 @@ def attention(
     >>> attention(Q, K, V, mask=torch.tensor([[False, False]]))
     (tensor([[0., 0.]]), tensor([[0., 0.]]))
     """
+    # Near 100, neighbouring bfloat16 numbers are 0.5 apart, so scores in half precision are made in float32.
     dtype = torch.promote_types(Q.dtype, torch.float32)  # float64 stays float64
     d_k = Q.shape[-1]
     scores = Q.to(dtype) @ K.to(dtype).transpose(-2, -1) / d_k**0.5  # (..., n, m)

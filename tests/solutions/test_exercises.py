@@ -118,18 +118,43 @@ def test_a_notebook_has_no_outputs_and_its_cells_are_locked_but_for_the_solution
         assert cell["metadata"].get("editable", True) is cell["metadata"]["nbgrader"]["solution"]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_item_states_points_difficulty_importance_minutes_book_contract_example_and_hint(course, name):
-    found = cells(course / "exercises" / name / f"{name}.ipynb")
+def texts(found, item):
+    """The text above an item's cell; a given cell may stand between."""
     ids = [cell["id"] for cell in found]
-    items = {cell["id"]: cell for cell in found if cell["metadata"]["nbgrader"]["solution"]}
-    assert items
-    for item, cell in items.items():
-        above = found[ids.index(f"{item}_text") : ids.index(item)]  # a given cell may stand between
-        text = "\n".join("".join(cell["source"]) for cell in above if cell["cell_type"] == "markdown")
-        words = ["**Points**", "**Difficulty**", "**Importance**", "**Minutes**", "**Book**", "<details>"]
-        if cell["metadata"]["nbgrader"]["grade"]:
+    above = found[ids.index(f"{item}_text") : ids.index(item)]
+    return "\n".join("".join(cell["source"]) for cell in above if cell["cell_type"] == "markdown")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_item_states_points_difficulty_importance_minutes_book_and_hint(course, name):
+    found = cells(course / "exercises" / name / f"{name}.ipynb")
+    solutions = [cell for cell in found if cell["metadata"]["nbgrader"]["solution"]]
+    by_person = {cell["id"]: cell["metadata"]["nbgrader"]["grade"] for cell in solutions}
+    assert by_person
+    head = "| no. | item | points | difficulty | importance | minutes |"
+    first = "".join(found[0]["source"])
+    assert head in first
+    for number, item in enumerate(by_person, start=1):
+        (row,) = re.findall(
+            rf"^\| {number} \| `{item}` \| ([\d.]+) \| [1-5] \| [1-5] \| \d+ \|$", first, re.M
+        )
+        text = texts(found, item)
+        words = [f"**Points** {row} ·", "**Book**", "<details>"]
+        if by_person[item]:
             words += ["**A person marks this one.** What earns points:\n\n* "]
-        elif item != "answers":
-            words += ["**Contract**", "**Worked example.**"]
         assert [word for word in words if word not in text] == [], item
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_contract_stands_once_in_the_docstring_with_a_worked_example(course, name):
+    found = cells(course / "exercises" / name / f"{name}.ipynb")
+    assert "docstring is its contract" in "".join(found[0]["source"])
+    for cell in found:
+        if cell["cell_type"] != "code" or not cell["metadata"]["nbgrader"]["solution"]:
+            continue
+        for node in ast.parse("".join(cell["source"])).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                docstring, text = ast.get_docstring(node), texts(found, node.name)
+                assert "Args:" in docstring, node.name
+                assert ">>>" in docstring or "example" in text, node.name
+                assert "**Contract**" not in text, node.name

@@ -44,17 +44,17 @@ PITFALLS = (
         slug="keys-used-as-values",
         title="The keys are averaged",
         symptom="Right weights; the output has the width of the keys and does not depend on V.",
-        reason="You apply the weights to the keys, which only decide where to look; what is read there are the "
+        reason="You apply the weights to the keys, which only decide where to look; the output is made of "
         "values.",
-        fix="Multiply the weights with V.",
+        fix="Multiply the weights by V.",
         passes=("finite", "rows sum to 1", "masked weights are 0"),
     ),
     Pitfall(
         slug="scores-applied-to-values",
         title="The scores multiply the values",
         symptom="Right weights; the output is no average of the values and may lie far outside them.",
-        reason="You multiply the values with the scores, so the softmax has no part in the output.",
-        fix="Multiply the weights, not the scores, with V.",
+        reason="You multiply the values by the scores, so the softmax has no part in the output.",
+        fix="Multiply V by the weights, not by the scores.",
         passes=("shape", "rows sum to 1", "masked weights are 0"),
     ),
     Pitfall(

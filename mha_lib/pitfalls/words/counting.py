@@ -97,7 +97,7 @@ PITFALLS = (
         slug="count-not-whole",
         title="A count that is a float",
         symptom="A float, for instance 576.0 in place of 576.",
-        reason="You return a float, but what is counted is a whole number, and large floats are rounded.",
+        reason="You return a float, but the count is a whole number, and large floats are rounded.",
         fix="Use whole numbers throughout, and divide with `//`.",
         passes=(),
     ),
@@ -105,7 +105,7 @@ PITFALLS = (
         slug="multiply-add-counted-as-one",
         title="Multiplication and addition counted as one",
         symptom="Exactly half of the right number.",
-        reason="You count multiply-adds, but the contract counts the multiplication and the addition: 2.",
+        reason="You count multiply-adds, but the contract counts a multiplication and an addition as 2.",
         fix="Count 2 for each entry that is multiplied and added up.",
         passes=(),
     ),
@@ -137,7 +137,7 @@ PITFALLS = (
     Pitfall(
         slug="flops-of-projections-only",
         title="Scores and weighted values left out",
-        symptom="The count grows with n in proportion, while the true one grows faster.",
+        symptom="The count grows in proportion to n, but the true count grows faster.",
         reason="You count the projections only, but every query meets every key, twice: for its score and for its "
         "value.",
         fix="Add 4·n²·d_model for Q Kᵀ and for the weights times V.",
@@ -156,7 +156,7 @@ PITFALLS = (
         title="Half the keys counted",
         symptom="About half of 4·n²·d_model.",
         reason="You count only keys that are not later, but there is no mask here, and most code computes masked "
-        "scores all the same.",
+        "scores anyway.",
         fix="Count n keys for each of the n queries.",
         passes=(),
     ),

@@ -6,8 +6,8 @@ PITFALLS = (
     Pitfall(
         slug="divisibility-unchecked",
         title="No check that d_model divides",
-        symptom="With 7 features and 2 heads no error comes: a head gets 3 features, and one is lost.",
-        reason="You divide with `//`, which drops what is left over without a word.",
+        symptom="With 7 features and 2 heads there is no error: a head gets 3 features, and one is lost.",
+        reason="You divide with `//`, which drops the remainder silently.",
         fix="Check `d_model % num_heads` first, and raise a ValueError that names both numbers.",
         passes=("divides", "shape", "one head", "round trip"),
     ),
@@ -15,8 +15,8 @@ PITFALLS = (
         slug="divisibility-asserted",
         title="An assertion in place of an error",
         symptom="AssertionError where a ValueError is expected, and no error at all under `python -O`.",
-        reason="You check the arguments with `assert`, which is for what cannot happen, while wrong arguments do "
-        "happen.",
+        reason="You check the arguments with `assert`, which is meant for errors in the code itself, not for "
+        "wrong arguments.",
         fix="Raise the error yourself: `raise ValueError(…)`.",
         passes=("divides",),
     ),
@@ -24,14 +24,14 @@ PITFALLS = (
         slug="positivity-unchecked",
         title="0 and negative numbers let through",
         symptom="A head of width 0 or −2, or a ZeroDivisionError.",
-        reason="You ask only whether it divides, and −8 divided by 4 leaves nothing over.",
+        reason="You test only divisibility, and −8 is divisible by 4.",
         fix="Check first that both numbers are at least 1.",
         passes=("divides",),
     ),
     Pitfall(
         slug="message-without-numbers",
         title="An error that does not name the numbers",
-        symptom="A ValueError from which nobody can tell which layer was set up wrongly.",
+        symptom="A ValueError that does not tell which layer has the wrong sizes.",
         reason="You raise the right error, but its message does not hold the two numbers that do not fit.",
         fix='Put both into the message: `f"d_model={d_model} … num_heads={num_heads}"`.',
         passes=("divides",),
@@ -64,9 +64,9 @@ PITFALLS = (
     Pitfall(
         slug="split-without-transpose",
         title="Cut into heads by a reshape alone",
-        symptom="Right shape; a head gets some tokens whole and of the others nothing.",
-        reason="You reshape to (batch, heads, n, d_k) at once, but a reshape keeps the order of the entries, and "
-        "there a token's features lie together.",
+        symptom="Right shape; a head gets all features of some tokens and nothing of the others.",
+        reason="You reshape to (batch, heads, n, d_k) at once, but a reshape keeps the order of the entries, in "
+        "which a token's features are adjacent.",
         fix="Reshape to (batch, n, heads, d_k), then exchange the axes of tokens and heads.",
         passes=("shape", "finite", "one head", "one token"),
     ),
@@ -74,17 +74,15 @@ PITFALLS = (
         slug="merge-without-transpose",
         title="Put together by a reshape alone",
         symptom="Right shape; a row holds several tokens of one head in place of all heads of one token.",
-        reason="You reshape (batch, heads, n, d_k) at once, but a reshape keeps the order of the entries, and "
-        "there "
-        "a head's tokens lie together.",
+        reason="You reshape (batch, heads, n, d_k) at once, but a reshape keeps the order of the entries, in "
+        "which a head's tokens are adjacent.",
         fix="Exchange the axes of heads and tokens first, then reshape to (batch, n, d_model).",
         passes=("shape", "finite", "one head", "one token"),
     ),
     Pitfall(
         slug="heads-fold-by-reshape",
         title="Cut and put together by reshapes alone",
-        symptom="Cutting and putting together undo each other, so that everything fits; in between, tokens "
-        "are mixed.",
+        symptom="Splitting and merging undo each other, so all shapes fit; in between, tokens are mixed.",
         reason="You reshape on the way in and on the way out, which hides the mistake: in between, a head works on "
         "pieces of different tokens.",
         fix="Exchange the axes of tokens and heads after the first reshape and before the last.",
@@ -94,7 +92,7 @@ PITFALLS = (
         slug="heads-interleaved",
         title="Heads that take turns",
         symptom="Right shape; head i has the columns i, i + heads, i + 2 * heads, … in place of a block.",
-        reason="You reshape the features to (d_k, heads), which deals the columns out like cards, but head i owns "
+        reason="You reshape the features to (d_k, heads), which gives head i every heads-th column, but it owns "
         "the block from i*d_k to (i+1)*d_k.",
         fix="Reshape the features to (heads, d_k), with the heads first.",
         passes=("shape", "finite", "one head"),
@@ -112,7 +110,7 @@ PITFALLS = (
         slug="heads-not-merged",
         title="The axis of the heads left in place",
         symptom="Four axes, (batch, n, heads, d_k), in place of three.",
-        reason="You move the axis of the heads and stop, but then the heads still lie apart.",
+        reason="You move the axis of the heads and stop, so the heads are still on an axis of their own.",
         fix="Reshape to (batch, n, heads * d_k).",
         passes=("finite",),
     ),
@@ -144,14 +142,14 @@ PITFALLS = (
         slug="tokens-split-in-place-of-features",
         title="The tokens are shared out among the heads",
         symptom="Each head gets a stretch of the text, with all features; an error if n does not divide.",
-        reason="You cut along the axis of the tokens, but every head reads every token; it is the features that "
-        "are shared out.",
+        reason="You cut along the axis of the tokens, but every head reads every token; the heads share the "
+        "features.",
         fix="Cut along the last axis.",
         passes=(),
     ),
     Pitfall(
         slug="heads-on-token-axis",
-        title="Heads laid end to end along the tokens",
+        title="Heads concatenated along the tokens",
         symptom="Shape (batch, heads * n, d_k): the text seems to have become longer.",
         reason="You join the heads along the axis of the tokens, but each token gets the features of all heads.",
         fix="Join the heads along the last axis.",
@@ -160,27 +158,26 @@ PITFALLS = (
     Pitfall(
         slug="heads-averaged",
         title="The mean over the heads",
-        symptom="What the heads found cannot be told apart any more.",
+        symptom="The results of the heads can no longer be told apart.",
         reason="You average over the heads, which throws away what each of them found by itself.",
-        fix="Lay the heads side by side, each in columns of its own; W_O then adds up what they contribute.",
+        fix="Concatenate the heads, each in its own columns; W_O then adds up their contributions.",
         passes=("finite", "one head"),
     ),
     Pitfall(
         slug="heads-summed",
         title="The heads added before W_O",
         symptom="d_k columns in place of d_model, or one block of W_O for all heads.",
-        reason="You add the heads up while nothing yet tells them apart; only after its own block of W_O may "
-        "a head "
-        "be added to the others.",
-        fix="Lay the heads side by side, each in columns of its own.",
+        reason="You add the heads before W_O can tell them apart; a head may be added to the others only after "
+        "its own block of W_O.",
+        fix="Concatenate the heads, each in its own columns.",
         passes=("finite", "one head"),
     ),
     Pitfall(
         slug="heads-max-pooled",
         title="The largest entry over the heads",
-        symptom="Only the loudest head is heard, entry by entry.",
+        symptom="For each entry only the largest head counts.",
         reason="You take the maximum over the heads, so what the others found is lost.",
-        fix="Lay the heads side by side, each in columns of its own.",
+        fix="Concatenate the heads, each in its own columns.",
         passes=("finite", "one head"),
     ),
     Pitfall(

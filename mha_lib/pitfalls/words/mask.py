@@ -21,8 +21,9 @@ PITFALLS = (
     Pitfall(
         slug="mask-inverted",
         title="True and False exchanged",
-        symptom="Each query sees exactly what it should not; a query that sees everything gets NaN.",
-        reason="You use True for what is to be hidden, while here True means: may attend.",
+        symptom="Each query sees exactly the keys that it should not see; a query that may see everything gets "
+        "NaN.",
+        reason='You read True as "hide", but here True means "may attend".',
         fix="Keep a score where the mask is True, and hide it where the mask is False.",
         passes=("shape", "boolean", "no mask"),
     ),
@@ -30,7 +31,8 @@ PITFALLS = (
         slug="mask-after-softmax",
         title="Masked after the softmax",
         symptom="Masked keys get weight 0, but the weights of a query sum to less than 1.",
-        reason="You remove weights after they were shared out, so what the masked keys had taken is lost.",
+        reason="You remove weights after the softmax has normalised them, so the share of the masked keys is "
+        "lost.",
         fix="Set the masked scores to −inf before the softmax.",
         passes=("shape", "finite", "masked weights are 0", "no mask", "all-True mask"),
     ),
@@ -38,8 +40,8 @@ PITFALLS = (
         slug="epsilon-in-denominator",
         title="A small number added to the sum of the kept weights",
         symptom="Where a masked key fits a query far better than all kept ones, the weights sum to less than 1.",
-        reason="You renormalise after the mask and add a small number to the sum, but where a masked score lies 21 "
-        "above the kept ones their weights sum to less than 1e-9, so the small number rules.",
+        reason="You renormalise after the mask and add a small number to the sum, but where a masked score lies "
+        "21 above the kept ones their weights sum to less than 1e-9, so the small number dominates.",
         fix="Mask the scores before the softmax, or divide by the sum alone.",
         passes=("shape", "finite", "masked weights are 0", "no mask", "all-True mask"),
     ),
@@ -105,10 +107,9 @@ PITFALLS = (
     Pitfall(
         slug="none-not-handled",
         title="None is not handled",
-        symptom="NaN or an error when nothing is to be masked and the argument is left out.",
-        reason="You use the argument without asking whether it is None, the default, which means that nothing is "
-        "hidden.",
-        fix="Ask first: `if mask is not None:`.",
+        symptom="NaN or an error when the argument is left out.",
+        reason="You use the argument without testing for None, the default, which means that nothing is hidden.",
+        fix="Test it first: `if mask is not None:`.",
         passes=("shape", "boolean", "masked weights are 0", "small logits", "all-True mask", "no padding"),
     ),
     Pitfall(
@@ -131,7 +132,7 @@ PITFALLS = (
         slug="first-mask-for-all-sequences",
         title="The first sequence's mask for all",
         symptom="The first sequence is right; the others are masked by its lengths.",
-        reason="You take entry 0 of the mask, but each sequence has padding of its own.",
+        reason="You take entry 0 of the mask, but each sequence has its own padding.",
         fix="Keep the axis of the batch, and let it broadcast over heads and queries.",
         passes=(
             "shape",
@@ -148,8 +149,8 @@ PITFALLS = (
         slug="mask-repeated-in-wrong-order",
         title="Masks repeated in the order of the heads",
         symptom="Right with one head, one sequence or one mask for all; else heads get another sequence's mask.",
-        reason="You fold the heads into the batch with all heads of a sequence in a row, but repeat the masks as a "
-        "whole, so that sequences and masks do not meet.",
+        reason="You fold the heads into the batch with all heads of a sequence in a row, but repeat the masks as "
+        "a whole, so a sequence meets the masks of others.",
         fix="Repeat each mask for the heads of its sequence, with `np.repeat` or PyTorch's `repeat_interleave`; or "
         "do not fold, and let the mask broadcast.",
         passes=("shape", "finite", "no mask", "all-True mask", "one head", "one sequence"),
@@ -207,7 +208,7 @@ PITFALLS = (
         slug="causal-hides-self",
         title="A token does not see itself",
         symptom="The first query has no key at all: NaN in its row.",
-        reason="You keep j < i, but a token may attend to its own position, and the first one has nothing else.",
+        reason="You keep j < i, but a token may attend to its own position, and the first token has no other key.",
         fix="Keep j ≤ i, the diagonal included.",
         passes=("shape", "boolean"),
     ),
@@ -272,15 +273,15 @@ PITFALLS = (
         slug="additive-mask",
         title="0 and −inf in place of booleans",
         symptom="The mask holds 0.0 where a key is kept and −inf where it is hidden.",
-        reason="You return a mask to be added to the scores, and to `np.where` its 0 means False and its −inf "
-        "means True: the opposite of what you mean.",
+        reason="You return a mask that is meant to be added to the scores; to `np.where` its 0 means False and "
+        "its −inf means True, the opposite.",
         fix="Return a boolean mask, True = may attend.",
         passes=("shape",),
     ),
     Pitfall(
         slug="padding-off-by-one",
         title="The first padding token is kept",
-        symptom="Right for sequences without padding; all others attend to one padding token.",
+        symptom="Right for sequences without padding; in the others, queries attend to one padding token.",
         reason="You compare with `<=`, but positions count from 0, so position `length` is already padding.",
         fix="Compare with `<`.",
         passes=("shape", "boolean", "every row keeps a key", "no padding"),
@@ -329,8 +330,8 @@ PITFALLS = (
         slug="padding-masks-queries-too",
         title="Padding hides keys and queries",
         symptom="The rows of padding are empty and become NaN, which spreads through the next layer.",
-        reason="You hide padding queries as well, which leaves them no key at all, while their output is thrown "
-        "away in any case.",
+        reason="You hide padding queries as well, so they have no key at all; their output is not used in any "
+        "case.",
         fix="Hide the padding keys only.",
         passes=("boolean", "no keep"),
     ),
@@ -386,7 +387,7 @@ PITFALLS = (
         slug="empty-row-nan",
         title="NaN for a query without keys",
         symptom="NaN in the row of a query that may attend to nothing, and from there in the whole loss.",
-        reason="You fill a row with −∞ from end to end, and its softmax is 0/0.",
+        reason="You fill a whole row with −∞, and its softmax is 0/0.",
         fix="Leave such a row finite, and set its weights to 0 after the softmax.",
         passes=("shape", "masked weights are 0", "small logits", "no mask", "all-True mask"),
     ),
@@ -400,10 +401,10 @@ PITFALLS = (
     ),
     Pitfall(
         slug="nan-gradient-on-empty-row",
-        title="NaN mended in the output only",
+        title="NaN replaced in the output only",
         symptom="Right outputs; after one step of training all parameters are NaN.",
-        reason="You replace NaN after it has come up, and on the way back NaN times 0 is NaN again.",
-        fix="Let no NaN come up: keep such a row finite before the softmax.",
+        reason="You replace NaN after it has arisen, and in the backward pass NaN times 0 is NaN again.",
+        fix="Avoid NaN: keep such a row finite before the softmax.",
         passes=("shape", "finite", "right values"),
     ),
     Pitfall(
@@ -433,8 +434,8 @@ PITFALLS = (
     Pitfall(
         slug="first-mask-kept",
         title="The first mask kept for later calls",
-        symptom="The first call is right; later ones go by its mask, whatever mask they are given.",
-        reason="You keep the first mask in the layer and look at no later one, but each call has its own.",
+        symptom="The first call is right; later calls use its mask, whatever mask they are given.",
+        reason="You keep the first mask in the layer and ignore all later ones, but each call has its own.",
         fix="Use the `mask` that `forward` was given, and keep none in `self`.",
         passes=("shape", "finite", "no mask", "all-True mask", "right values"),
     ),

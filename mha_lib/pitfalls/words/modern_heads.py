@@ -8,8 +8,8 @@ PITFALLS = (
         title="Scores divided by the root of d_c",
         symptom="Right if the latents happen to be as wide as a head; otherwise weights that are too even, or"
         " too sharp.",
-        reason="You divide by the root of the latents' width, but what is compared are queries and keys of "
-        "width d_k, also where the keys are never formed.",
+        reason="You divide by the root of the latents' width, but a score compares queries and keys of width d_k, "
+        "also where the keys are never formed.",
         fix="Divide by √d_k, the width of a head's queries.",
         passes=("shape", "finite"),
     ),
@@ -100,7 +100,7 @@ PITFALLS = (
         slug="qk-norm-still-scaled",
         title="Still divided by √d_k",
         symptom="Weights that are too even.",
-        reason="You divide cosines by √d_k, but that was for sums of d_k products; g takes its place.",
+        reason="You divide cosines by √d_k, but that is for sums of d_k products; g takes its place.",
         fix="Multiply the cosines by g, and divide by nothing.",
         passes=("shape", "finite"),
     ),
@@ -108,8 +108,7 @@ PITFALLS = (
         slug="qk-norm-without-g",
         title="No factor g",
         symptom="No weight can be more than e² times another one.",
-        reason="You use the cosines as scores; they lie between −1 and 1, so that no head can be sure of "
-        "anything.",
+        reason="You use the cosines as scores; they lie between −1 and 1, so no head can prefer one key clearly.",
         fix="Multiply the cosines by g.",
         passes=("shape", "finite"),
     ),
@@ -157,8 +156,7 @@ PITFALLS = (
         slug="qk-norm-over-heads",
         title="One length for all heads",
         symptom="Scores of each head are smaller than its cosines.",
-        reason="You normalise a token's features of all heads together, but each head has a length of its "
-        "own.",
+        reason="You normalise a token's features of all heads together, but each head has its own length.",
         fix="Normalise after the features are split into heads, along the last axis.",
         passes=("shape", "finite"),
     ),
@@ -190,7 +188,7 @@ PITFALLS = (
         slug="qk-norm-of-values-too",
         title="Values are normalised as well",
         symptom="No output is longer than 1.",
-        reason="You normalise the values, whose lengths are part of what they say.",
+        reason="You normalise the values, whose lengths carry information.",
         fix="Normalise queries and keys only.",
         passes=("shape", "finite"),
     ),

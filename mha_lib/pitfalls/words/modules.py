@@ -33,7 +33,7 @@ PITFALLS = (
         slug="result-in-float32",
         title="float32 comes out whatever comes in",
         symptom="Right numbers in the wrong dtype; the next layer raises an error about dtypes.",
-        reason="You convert to float32 and never back, but who calls with float16 or float64 expects that dtype.",
+        reason="You convert to float32 and never back, but a caller with float16 or float64 expects that dtype.",
         fix="Convert the weights back to the dtype of V before they meet it.",
         passes=("shape", "finite", "rows sum to 1", "masked weights are 0", "small logits"),
     ),
@@ -58,8 +58,8 @@ PITFALLS = (
         slug="view-of-transposed",
         title="A view of a transposed tensor",
         symptom="Right for fresh tensors; an error about size and stride for those that come from `transpose`.",
-        reason="You lay two axes together by `view`, which moves no numbers and so fails where these axes do not "
-        "lie one after the other in memory.",
+        reason="You join two axes with `view`, which moves no numbers and so fails where these axes are not "
+        "adjacent in memory.",
         fix="Use `reshape` or `flatten`, which copy where they must.",
         passes=("shape", "finite", "right values"),
     ),
@@ -84,8 +84,8 @@ PITFALLS = (
         slug="linear-applied-transposed",
         title="A linear layer's weight not transposed",
         symptom="Right shapes, since the weights are square; wrong numbers everywhere.",
-        reason="You multiply with `weight` as it is, but a linear layer stores it as (out, in) and computes "
-        "x @ weight.T + bias.",
+        reason="You multiply by `weight` as it is, but a linear layer stores it as (out, in) and computes x @ "
+        "weight.T + bias.",
         fix="Call the layer, or copy its weight as it is.",
         passes=("shape", "finite"),
     ),
@@ -127,13 +127,13 @@ PITFALLS = (
         slug="dropout-on-output",
         title="Dropout of the output",
         symptom="With a probability of 1 the output is 0 in training; the bias is gone as well.",
-        reason="You drop features of the output, but it is weights that are to be dropped.",
+        reason="You drop features of the output, but dropout belongs on the weights.",
         fix="Apply dropout to the weights, before they meet the values.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="dropout-on-heads",
-        title="Dropout of what the heads found",
+        title="Dropout of the heads' results",
         symptom="In training single features of a token vanish, where whole values should.",
         reason="You drop features after the average, but dropping a weight takes away all that a token got "
         "from one other token.",
@@ -150,7 +150,7 @@ PITFALLS = (
     ),
     Pitfall(
         slug="dropout-not-rescaled",
-        title="What stays does not grow",
+        title="The kept weights do not grow",
         symptom="The outputs in training are smaller than those in eval mode.",
         reason="You set weights to zero and leave the others as they are, so their sum shrinks in training only.",
         fix="Multiply the others by 1/(1 - dropout), as `nn.Dropout` does.",
@@ -166,9 +166,9 @@ PITFALLS = (
     ),
     Pitfall(
         slug="dropout-by-default",
-        title="Dropout that nobody asked for",
+        title="Dropout without being asked",
         symptom="Without an argument, two calls in training give two results.",
-        reason="You drop something in training, but who does not ask for dropout should get none.",
+        reason="You drop something in training even if the caller did not ask for dropout.",
         fix="Leave it out, or let its probability be 0 unless it is asked for.",
         passes=("shape", "finite"),
     ),
@@ -184,14 +184,15 @@ PITFALLS = (
         slug="output-not-copied",
         title="The output projection is not copied",
         symptom="Another output at each run, since the output projection starts with random numbers.",
-        reason="You copy what is in `in_proj_weight` only, but the output projection has weights of its own.",
+        reason="You copy what is in `in_proj_weight` only, but the output projection has its own weights.",
         fix="Copy `out_proj` as well.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="biases-not-copied",
         title="The biases are not copied",
-        symptom="Right with a fresh layer, whose biases are 0, up to what yours start with; wrong after training.",
+        symptom="Right with a fresh layer, whose biases are 0, except for the initial biases of yours; wrong "
+        "after training.",
         reason="You copy the weights and leave the biases as they start.",
         fix="Copy `in_proj_bias`, cut into three, and the bias of `out_proj`.",
         passes=("shape", "finite"),
@@ -257,8 +258,8 @@ PITFALLS = (
         slug="parameters-not-leaves",
         title="Parameters that were computed",
         symptom="Right numbers and gradients; an optimiser refuses the parameters.",
-        reason="You copy the numbers where autograd sees it, so the new parameters are results that hang on the "
-        "old ones, and an optimiser takes leaves only.",
+        reason="You copy the numbers while autograd records, so the new parameters are results of the old ones, "
+        "and an optimiser takes leaves only.",
         fix="Copy inside `torch.no_grad()`, or use `load_state_dict`.",
         passes=("shape", "finite", "right values"),
     ),

@@ -6,8 +6,7 @@ PITFALLS = (
     Pitfall(
         slug="rotary-pairs-interleaved",
         title="Neighbouring features as pairs",
-        symptom="Right lengths and right scores among each other; wrong with weights that were trained with "
-        "the other pairing.",
+        symptom="Right lengths and scores; wrong with weights that were trained with the other pairing.",
         reason="You pair features 2i and 2i + 1, but in the half-split convention the partner of feature i "
         "is i + d_k/2.",
         fix="Cut the features into two halves: `first, second = x.chunk(2, dim=-1)`.",
@@ -15,9 +14,9 @@ PITFALLS = (
     ),
     Pitfall(
         slug="rotary-angle-reversed",
-        title="Turned the other way round",
-        symptom="Scores still depend on the distance alone; the features differ from those of everybody else.",
-        reason="You turn by minus the angle: the minus stands with the wrong one of the two sines.",
+        title="Rotated the other way",
+        symptom="Scores still depend on the distance alone; the features differ from everybody else's.",
+        reason="You rotate by minus the angle: the minus is at the wrong one of the two sines.",
         fix="The first half is first · cos − second · sin, the second first · sin + second · cos.",
         passes=("shape", "finite"),
     ),
@@ -25,7 +24,7 @@ PITFALLS = (
         slug="rotary-cos-sin-swapped",
         title="Cosine and sine exchanged",
         symptom="A token at position 0 changes, though its angle is 0.",
-        reason="You multiply with the sine where the cosine belongs, and the other way round.",
+        reason="You multiply by the sine where the cosine belongs, and the other way round.",
         fix="The first half is first · cos − second · sin, the second first · sin + second · cos.",
         passes=("shape", "finite"),
     ),
@@ -74,7 +73,7 @@ PITFALLS = (
         slug="rotary-one-frequency",
         title="All pairs turn alike",
         symptom="Right for d_k = 2; with more pairs, positions repeat every 2π tokens.",
-        reason="You turn every pair by the position itself, but each pair has a speed of its own.",
+        reason="You turn every pair by the position itself, but each pair has its own speed.",
         fix="Multiply the position by base^(−2i/d_k) for pair i.",
         passes=("shape", "finite"),
     ),
@@ -98,8 +97,7 @@ PITFALLS = (
         slug="rotary-offset-lost",
         title="The first token is taken for position 0",
         symptom="Right for a whole sequence; each new chunk is turned as if it came first.",
-        reason="You subtract the first position, but a token that comes after a cache of earlier ones keeps "
-        "its own.",
+        reason="You subtract the first position, but a token after a cache keeps its own position.",
         fix="Use `positions` as they are.",
         passes=("shape", "finite", "right values"),
     ),

@@ -14,24 +14,24 @@ PITFALLS = (
         symptom="Right shapes, since the weights are square; wrong numbers everywhere.",
         reason="You transpose the weights, as for a linear layer of PyTorch, which stores (d_out, d_in), but here "
         "they are stored as (d_in, d_out).",
-        fix="Multiply with the weights as they are: `X @ W_Q`.",
+        fix="Multiply by the weights as they are: `X @ W_Q`.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="projection-transposed",
         title="W_O transposed",
         symptom="Right shapes, since W_O is square; wrong numbers everywhere.",
-        reason="You multiply with the transpose of W_O, or give each head its columns where it owns rows, so the "
+        reason="You multiply by the transpose of W_O, or give each head its columns where it owns rows, so the "
         "features of the heads go to the wrong places.",
-        fix="Multiply the heads, side by side, with W_O as it is.",
+        fix="Multiply the concatenated heads by W_O as it is.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="value-used-as-key",
         title="The values used as keys",
         symptom="The output does not change with the keys.",
-        reason="You compare the queries with the values, but what a token offers is not what it can be found by; "
-        "that is why there are keys.",
+        reason="You compare the queries with the values, but attention finds a token by its key and reads its "
+        "value.",
         fix="Compare the queries with the keys, which W_K makes in a layer.",
         passes=("shape", "finite"),
     ),
@@ -82,18 +82,17 @@ PITFALLS = (
     Pitfall(
         slug="no-output-projection",
         title="W_O is missing",
-        symptom="The output does not change with W_O; what head i found stands in columns of its own.",
-        reason="You return the heads side by side, but it is W_O that lets the output features draw on all heads.",
-        fix="Multiply the heads, side by side, with W_O.",
+        symptom="The output does not change with W_O; the result of head i is in its own columns.",
+        reason="You return the concatenated heads, but W_O lets each output feature draw on all heads.",
+        fix="Multiply the concatenated heads by W_O.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="input-sliced-per-head",
         title="Each head sees a slice of the input",
         symptom="Right with one head; with several, most of each weight matrix has no effect.",
-        reason="You cut the features of X into one slice for each head, but every head reads all features; "
-        "only what "
-        "it makes of them is d_k wide.",
+        reason="You cut the features of X into one slice for each head, but every head reads all features; only "
+        "its projections are d_k wide.",
         fix="Project all of X, with the head's own columns of the weights, or project once and split the result.",
         passes=("shape", "finite", "one head"),
     ),
@@ -119,12 +118,10 @@ PITFALLS = (
         slug="fused-qkv-misread",
         title="The fused projection read in the wrong order",
         symptom="Right with one head; with several, queries, keys and values of different heads are mixed.",
-        reason="You lay all queries, all keys and all values side by side and then read them as if each "
-        "head's three "
-        "lay together.",
-        fix="Cut the 3 * d_model columns into three parts first, and each part into heads: reshape to (batch, "
-        "n, 3, "
-        "heads, d_k).",
+        reason="You put all queries, all keys and all values side by side and then read the columns as if each "
+        "head's three were adjacent.",
+        fix="Cut the 3 * d_model columns into three parts first, and each part into heads: reshape to (batch, n, "
+        "3, heads, d_k).",
         passes=("shape", "finite", "one head"),
     ),
     Pitfall(
@@ -156,9 +153,8 @@ PITFALLS = (
         slug="cross-roles-swapped",
         title="The memory asks",
         symptom="One output for each token of the memory, m of them in place of n.",
-        reason="You make queries from the memory and keys and values from X, but it is X that asks and that "
-        "gets an "
-        "output for each token.",
+        reason="You make queries from the memory and keys and values from X, but it is X that asks and that gets "
+        "an output for each token.",
         fix="Queries come from X, keys and values from the memory.",
         passes=("shape at n = m", "finite"),
     ),
@@ -174,9 +170,8 @@ PITFALLS = (
         slug="values-from-input",
         title="Keys from the memory, values from X",
         symptom="An error when n ≠ m; when n = m, the tokens read one another at places found in the memory.",
-        reason="You look at the keys of the memory and then read the values of X, but a key and its value "
-        "belong to "
-        "the same token.",
+        reason="You look at the keys of the memory and then read the values of X, but a key and its value belong "
+        "to the same token.",
         fix="Make both keys and values from the memory.",
         passes=("shape at n = m",),
     ),
@@ -193,7 +188,7 @@ PITFALLS = (
         slug="first-memory-for-all-sequences",
         title="The first sequence's memory for all",
         symptom="The first sequence is right; the others look at its memory.",
-        reason="You take entry 0 of the memory, but each sequence of the batch has a memory of its own.",
+        reason="You take entry 0 of the memory, but each sequence of the batch has its own memory.",
         fix="Keep the axis of the batch: `memory @ W_K` projects all sequences at once.",
         passes=("shape", "shape at n = m", "finite"),
     ),
@@ -201,7 +196,7 @@ PITFALLS = (
         slug="memory-length-assumed",
         title="The memory taken to be as long as X",
         symptom="Right when n = m; otherwise an error about reshaping.",
-        reason="You reshape keys and values with the length of X, but the memory has a length of its own.",
+        reason="You reshape keys and values with the length of X, but the memory has its own length.",
         fix="Read the number of keys from the memory: `memory.shape[1]`.",
         passes=("shape at n = m", "n = m"),
     ),

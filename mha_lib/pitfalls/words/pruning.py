@@ -15,8 +15,8 @@ PITFALLS = (
         slug="prune-scale-from-d-model",
         title="Scores scaled by √(d_model / num_heads)",
         symptom="Right for a full layer; in a pruned one the weights are too close to uniform.",
-        reason="You scale by the width that heads of a full layer would have, but a query is d_k wide, which the "
-        "weights tell.",
+        reason="You scale by the width of a full layer's heads, but here a query is d_k wide, and d_k follows "
+        "from the weights.",
         fix="Divide by the root of the last axis of Q.",
         passes=("shape", "finite", "full width"),
     ),
@@ -31,10 +31,10 @@ PITFALLS = (
     ),
     Pitfall(
         slug="prune-output-padded",
-        title="Filled up with zeros in place of W_O",
+        title="Padded with zeros in place of W_O",
         symptom="The right shape; the features after those of the heads are 0.",
-        reason="You fill the heads' outputs up with zeros, but W_O leads from their width back to d_model.",
-        fix="Multiply the heads, side by side, with W_O, which has as many rows as they have columns.",
+        reason="You pad the heads' outputs with zeros, but W_O maps their width back to d_model.",
+        fix="Multiply the concatenated heads by W_O, which has as many rows as they have columns.",
         passes=("shape", "finite"),
     ),
     Pitfall(
@@ -65,15 +65,16 @@ PITFALLS = (
         slug="prune-head-count-not-updated",
         title="The number of heads as before",
         symptom="Right weights, which are then split among too many heads.",
-        reason="You return the number of heads from before, and whoever uses the weights finds heads too narrow.",
+        reason="You return the old number of heads, and code that uses the weights makes heads that are too "
+        "narrow.",
         fix="Return the number of heads that are left.",
         passes=("weights",),
     ),
     Pitfall(
         slug="prune-returns-removed-count",
         title="The number of removed heads returned",
-        symptom="Right weights, and a number of heads that fits only if half of them went.",
-        reason="You return how many heads are gone, but what is asked for is how many are left.",
+        symptom="Right weights, and a number of heads that is right only if half of them were removed.",
+        reason="You return the number of removed heads, but the contract asks how many are left.",
         fix="Return the number of heads that are left.",
         passes=("weights",),
     ),
@@ -98,7 +99,7 @@ PITFALLS = (
         title="The listed heads stay",
         symptom="The other heads are gone.",
         reason="You keep the listed heads and remove the others, but the list says which ones go.",
-        fix="Turn the condition round.",
+        fix="Invert the condition.",
         passes=(),
     ),
     Pitfall(
@@ -121,7 +122,7 @@ PITFALLS = (
         slug="prune-interleaved-columns",
         title="Every num_heads-th column removed",
         symptom="Right shapes; each head that is left has lost some columns and got others.",
-        reason="You take head i to own the columns i, i + num_heads, …, but its columns stand side by side.",
+        reason="You take head i to own the columns i, i + num_heads, …, but its columns are adjacent.",
         fix="Remove the columns i · d_k … (i + 1) · d_k − 1.",
         passes=("number of heads", "shape"),
     ),

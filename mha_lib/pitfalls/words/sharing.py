@@ -5,8 +5,8 @@ from mha_lib.pitfalls.words.pitfall import Pitfall
 PITFALLS = (
     Pitfall(
         slug="kv-tiled",
-        title="Key heads dealt out in turn",
-        symptom="The right shape; right with one key head and with as many as query heads, wrong between.",
+        title="Key heads assigned in turn",
+        symptom="The right shape; right with one key head and with as many as query heads, wrong in between.",
         reason="Your query heads get the key heads in the order 0, 1, …, 0, 1, …, but neighbours share one: query "
         "head i uses key head i // group.",
         fix="Repeat each key head in place, with `np.repeat(K, group, axis=1)`, not `np.tile`.",
@@ -59,7 +59,7 @@ PITFALLS = (
     Pitfall(
         slug="kv-first-head-for-all",
         title="The first key head serves all",
-        symptom="The right shape; key heads but the first have no effect.",
+        symptom="The right shape; only the first key head has an effect.",
         reason="You give key head 0 to all query heads, which is right only if there is no other.",
         fix="Give each group of query heads its own key head.",
         passes=("shape", "finite", "one key head"),
@@ -103,14 +103,14 @@ PITFALLS = (
         slug="cache-mask-offset",
         title="The chunk lined up with the first keys",
         symptom="The first chunk is right; later tokens see only the beginning of the sequence.",
-        reason="Your mask puts the chunk's first token beside the first key, but a chunk is the end of what has "
-        "come so far.",
+        reason="Your mask lines the chunk's first token up with the first key, but a chunk is the end of the "
+        "tokens so far.",
         fix="Let the last query line up with the last key: j ≤ i + (m − t).",
         passes=("shape", "finite", "one chunk"),
     ),
     Pitfall(
         slug="cache-masks-first-chunk-only",
-        title="No mask once something is remembered",
+        title="No mask once the cache holds something",
         symptom="Right for one chunk and token by token; in longer chunks tokens see the next ones.",
         reason="You leave the mask out as soon as there is a cache, which is right only for chunks of one token.",
         fix="Mask every chunk: `causal_mask(t, m)` hides nothing from a single token.",
@@ -151,9 +151,9 @@ PITFALLS = (
     ),
     Pitfall(
         slug="cache-keys-only",
-        title="Keys remembered, values not",
+        title="Keys cached, values not",
         symptom="The first chunk is right; at the second, there are more weights than values.",
-        reason="You store the keys, but each remembered key needs its value as well.",
+        reason="You store the keys, but each cached key needs its value as well.",
         fix="Store and join K and V alike.",
         passes=("one chunk",),
     ),
@@ -202,7 +202,7 @@ PITFALLS = (
         slug="cache-bytes-of-one-layer",
         title="One layer counted",
         symptom="Too small, by a factor of the number of layers.",
-        reason="You count one layer, but each layer has keys and values of its own.",
+        reason="You count one layer, but each layer has its own keys and values.",
         fix="Multiply by `num_layers`.",
         passes=(),
     ),
@@ -210,7 +210,7 @@ PITFALLS = (
         slug="cache-bytes-of-one-sequence",
         title="One sequence counted",
         symptom="Too small, by a factor of the batch size.",
-        reason="You count one sequence, but each sequence of the batch has tokens of its own.",
+        reason="You count one sequence, but each sequence of the batch has its own tokens.",
         fix="Multiply by `batch`.",
         passes=(),
     ),
