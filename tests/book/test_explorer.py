@@ -20,9 +20,10 @@ def model():
     return MiniLM()
 
 
-@pytest.fixture(params=["file", "http"])
-def explorer(page, addresses, request):
-    page.goto(f"{addresses[request.param]}/book/all_heads.html")
+@pytest.fixture
+def explorer(page, addresses):
+    """As in a folder: only one's own sentence differs over http."""
+    page.goto(f"{addresses['file']}/book/all_heads.html")
     box = page.locator(".explorer")
     box.locator(".explorer-grid").wait_for()
     yield box

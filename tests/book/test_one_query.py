@@ -11,10 +11,10 @@ KEYS = np.array([[2, 1], [-1, 2], [-2, -1], [1, -1.5]])
 VALUES = np.array([[2.5, 2], [-2, 2.5], [-2.5, -1.5], [1.5, -2.5]])
 
 
-@pytest.fixture(params=["file", "http"])
-def plane(page, addresses, request):
+@pytest.fixture
+def plane(page, addresses):
     page.set_viewport_size({"width": 1280, "height": 1000})
-    page.goto(f"{addresses[request.param]}/book/one_query.html")
+    page.goto(f"{addresses['file']}/book/one_query.html")
     box = page.locator(".one-query")
     box.locator("table").wait_for()
     box.scroll_into_view_if_needed()

@@ -132,14 +132,14 @@ def kind_of_page(text):
     return frozenset(re.sub(r"\"[^\"]*\"|'[^']*'", "", script) for script in scripts)
 
 
-def test_pages_need_nothing_from_elsewhere_over_http_either(page, addresses, book):
+def test_pages_need_nothing_from_elsewhere_over_http_either(chromium, addresses, book):
     """One page of each kind; that links stay within the book is seen in its files."""
     kinds = {}
     for name in PAGES:
         kinds.setdefault(kind_of_page((book / f"{name}.html").read_text("utf-8")), name)
     assert {"index", "search", "book/all_heads", "book/one_query", "book/calculator"} < set(kinds.values())
     for name in kinds.values():
-        page.goto(f"{addresses['http']}/{name}.html", wait_until="networkidle")
-        page.wait_for_function("document.readyState == 'complete'")
-    assert page.troubles == []
-    assert strangers(page, addresses["http"]) == []
+        with watched_page(chromium) as page:
+            page.goto(f"{addresses['http']}/{name}.html", wait_until="networkidle")
+            assert page.troubles == []
+            assert strangers(page, addresses["http"]) == []
