@@ -288,8 +288,8 @@ class Weights(Piece):
     """Attention weights: in each cell a square whose area is the weight, all of one path."""
 
     def __init__(self, weights: np.ndarray, classes: str, side: float):
-        rows, cols = weights.shape
-        super().__init__(cols * side, rows * side)
+        self.rows, self.cols = weights.shape
+        super().__init__(self.cols * side, self.rows * side)
         self.weights, self.classes, self.side = weights, classes, side
 
     def marks(self) -> str:

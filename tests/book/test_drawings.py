@@ -298,6 +298,22 @@ def test_the_query_at_work_has_the_numbers_of_the_chapter():
     assert [word for word in words if re.fullmatch(r"[\d.]+", word)] == ["1", "2", "3"]  # the steps
 
 
+def test_the_whole_layer_prints_the_shapes_of_a_layer_and_no_head_owns_its_output():
+    n, h, d_k = 4, 3, 2
+    x, w = torch.randn(n, h * d_k), torch.randn(h * d_k, h * d_k)
+    heads = (x @ w).view(n, h, d_k).transpose(0, 1)  # (h, n, d_k)
+    weights = (heads @ heads.mT).softmax(dim=-1)  # (h, n, n)
+    found = weights @ heads  # (h, n, d_k)
+    joined = found.transpose(0, 1).reshape(n, h * d_k)
+    in_lanes = [matrix for head in zip(weights, found, strict=True) for matrix in head]
+    expected = ["×".join(map(str, m.shape)) for m in (x, *3 * [x @ w], *in_lanes, joined, w, joined @ w)]
+    assert [word for word in words_of("whole-layer") if re.fullmatch(r"\d+×\d+", word)] == expected
+    looks = classes_of("whole-layer")
+    assert looks.count("cell") == x.numel() + (joined @ w).numel()
+    for head in range(h):
+        assert looks.count(f"cell head-{head} found") == 2 * n * d_k  # in its lane and side by side
+
+
 def test_split_and_merge_are_drawn_as_torch_does_them():
     words = ["The", "animal", "was", "too", "tired"]
     place = torch.arange(30).view(5, 6)  # (n, d_model)
