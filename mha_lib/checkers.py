@@ -17,16 +17,18 @@ def check_attention(candidate: Callable[..., Any]) -> None:
 
     Call it only with what its contract allows, and pass the mask by position or by name. Accept every right
     style: loops, another order of operations, single precision inside. So compare with a tolerance of 1e-5
-    where no score q·k/√d_k, masked or not, is above 10 in size, and of 1e-2 elsewhere; do not compare dtypes.
-    The pair may be a tuple or a list.
+    where no score q·k/√d_k, masked or not, is above 10 in size and no value above 5, of 1e-2 with larger
+    scores, and of more in proportion with larger values. Pass float64 arrays, and do not compare dtypes. The
+    pair may be a tuple or a list.
 
     Args:
         candidate: takes Q `(..., n, d_k)`, K `(..., m, d_k)`, V `(..., m, d_v)`, the same leading axes in all,
             any number of them, and a mask. The mask is None or boolean, True = may attend: `(n, m)` or
             `(batch, 1, n, m)` (padding: `(batch, 1, 1, m)`), not `(batch, n, m)`; if Q has two or three axes,
-            it is `(n, m)`. Every query keeps at least one key. Scores are finite; no masked score exceeds the
-            largest kept score of its row by more than 30; kept scores may be in the thousands, and as low as
-            -20,000 for a whole row. It returns the output `(..., n, d_v)` and the weights `(..., n, m)`.
+            it is `(n, m)`; with five or more, there is none. Every query keeps at least one key. Scores are
+            finite; no masked score exceeds the largest kept score of its row by more than 30; kept scores may
+            be in the thousands, and as low as -20,000 for a whole row. It returns the output `(..., n, d_v)`
+            and the weights `(..., n, m)`.
 
     Returns:
         None if it is right. A returned False rejects nothing.
@@ -132,7 +134,8 @@ def check_multi_head_attention(candidate: Callable[..., Any]) -> None:
     """Raise an error unless `candidate(X, W_Q, W_K, W_V, W_O, num_heads, mask=None)` is multi-head attention.
 
     Call it only with what its contract allows, and accept every right style. What `check_attention` says of
-    tolerances, dtypes and scores holds here as well, in every head.
+    tolerances, dtypes and scores holds here as well, in every head; what it says of values holds for X @ W_V
+    and for the output.
 
     Args:
         candidate: takes X `(batch, n, d_model)`, four weights `(d_model, d_model)` that are used as `X @ W`,

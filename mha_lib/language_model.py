@@ -11,8 +11,10 @@ class LanguageModel(nn.Module):
     """A causal Transformer: from tokens to the logits of the next token at every position.
 
     Fresh, with `num_layers=5`, `d_model=32` and four heads, it learns in a hundred steps of AdamW with learning
-    rate 0.003 to continue a text by a rule that needs one earlier token at a fixed distance. That takes
-    positions, residual connections, norms, and parameters that an optimizer finds. There is no dropout.
+    rate 0.003 to continue a text by a rule that needs one earlier token at a fixed distance: each step sees 24
+    texts of 12 tokens, of a vocabulary of 12, in which the token three places back determines the next one; on
+    unseen texts the mean of its losses after 5, 8 and 11 tokens is then below 0.6 nats. That takes positions,
+    residual connections, norms, and parameters that an optimizer finds. There is no dropout.
 
     Args:
         vocab_size: number of different tokens.
@@ -54,8 +56,8 @@ class LanguageModel(nn.Module):
                 are up to you.)
 
         Returns:
-            Logits `(batch, n, vocab_size)` in float32. Those at a position depend on the tokens up to it, on no
-            later one, and on no other sequence.
+            Logits `(batch, n, vocab_size)` in float32. Those at a position depend on every token up to it, also
+            in a fresh model; on no later one, and on no other sequence.
         """
         past = cache[0][0].shape[2] if cache else 0
         n = ids.shape[1]
@@ -104,16 +106,18 @@ def sample(
     """Let a model continue a text, token by token, without computing the keys and values of a token twice.
 
     **With a cache the text is the same as without**, and the work is less: all tokens together may cost at most
-    three times the multiplications of one call of the model on the whole text.
+    three times the multiplications of one call of the model on the whole text, as
+    `torch.utils.flop_counter.FlopCounterMode` counts them.
 
     Args:
         model: a `LanguageModel`.
         ids: the tokens given, `(batch, n)`, n from 1; n + steps is at most the model's context.
         steps: number of tokens to add, at least 1.
-        seed: of the random draws. The same seed gives the same text, other seeds give others. How a seed
-            becomes a text is up to you.
+        seed: of the random draws. The same seed gives the same text; other seeds give others, unless the
+            temperature is 0. How a seed becomes a text is up to you.
         temperature: with 0, each new token is the one with the largest logit (of equal ones, any). Otherwise
-            token i is drawn with probability softmax(logits / temperature)[i].
+            token i is drawn with probability softmax(logits / temperature)[i], independently at every step and
+            for every sequence.
 
     Returns:
         The tokens given and those added, ints `(batch, n + steps)`.

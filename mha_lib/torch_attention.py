@@ -21,7 +21,7 @@ def attention(
             `(batch, heads)` or more. n and m may differ or not, either may be 1; d_k and d_v may differ. All
             have the same dtype: float32, float64, float16 or bfloat16. They need not be contiguous.
         mask: None or boolean, True = may attend: `(n, m)` or `(batch, 1, n, m)` (padding: `(batch, 1, 1, m)`),
-            not `(batch, n, m)`. If `Q` has two or three axes, it is `(n, m)`.
+            not `(batch, n, m)`. If `Q` has two or three axes, it is `(n, m)`; with five or more, there is none.
 
     Scores are finite. Those of keys that a query may attend to can be as low as -20,000. A masked score is
     never more than 30 above the largest score that its query may attend to. In half precision no |q·k| is above
@@ -102,8 +102,8 @@ class MultiHeadAttention(nn.Module):
         Args:
             x: tokens `(batch, n, d_model)`, n from 1; they need not be contiguous. Half precision is not
                 tested.
-            mask: None or boolean, True = may attend: `(n, n)` or `(batch, 1, n, n)`, a new one at each call if
-                need be.
+            mask: None or boolean, True = may attend: `(n, n)` or `(batch, 1, n, n)`, no other shape (not even
+                that of padding); a new one at each call if need be.
 
         Returns:
             The output `(batch, n, d_model)` alone. A query that may attend to nothing gets `out_proj.bias`, and
@@ -182,8 +182,8 @@ def from_builtin(builtin: nn.MultiheadAttention) -> MultiHeadAttention:
 
     Args:
         builtin: an `nn.MultiheadAttention` with either `batch_first`, with or without `bias`, with any
-            `dropout`, in any dtype, but without `kdim`, `vdim`, `add_bias_kv` and `add_zero_attn`. It is not
-            changed.
+            `dropout`, in float32 or float64, but without `kdim`, `vdim`, `add_bias_kv` and `add_zero_attn`. It
+            is not changed.
 
     Returns:
         A layer that takes `(batch, n, d_model)`, whatever the `batch_first` of `builtin`. Its weights are

@@ -82,8 +82,8 @@ class TransformerBlock(nn.Module):
 
         Args:
             x: tokens `(batch, n, d_model)`, n from 1.
-            mask: None or boolean, True = may attend: `(n, n)` or `(batch, 1, n, n)`, a new one at each call if
-                need be. Every query has a key.
+            mask: None or boolean, True = may attend: `(n, n)` or `(batch, 1, n, n)`, no other shape (not even
+                that of padding); a new one at each call if need be. Every query has a key.
 
         Returns:
             The output `(batch, n, d_model)`.

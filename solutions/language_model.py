@@ -106,7 +106,7 @@ check_close("a batch of one gives the same", model(ids[1:]), logits[1:].detach()
 changed = ids.clone()
 changed[:, 0] = 8
 moved = (model(changed) - logits).abs().amax(dim=(0, 2))  # (n,)
-check_equal("every place depends on the first token", moved > 1e-6, torch.ones(10, dtype=torch.bool))
+check_equal("every place depends on the first token", moved > 1e-7, torch.ones(10, dtype=torch.bool))
 ### BEGIN HIDDEN TESTS
 
 

@@ -880,7 +880,8 @@ def inputs_unchanged(rng):
 #
 # **Points** {points answers} · **Book** *Position and heads*, sections *Blind to order* and *Windows and sinks*
 #
-# Replace `None`: numbers as numbers, choices as one letter in quotation marks. Each answer is worth one point.
+# Replace `None`: numbers as numbers (an error of 0.005 is allowed), choices as one letter in quotation marks.
+# Each answer is worth one point.
 # From question 5 on, the chapter *Heads since 2023* helps as well; your functions can answer, too.
 #
 # **Positions.**
@@ -907,8 +908,8 @@ def inputs_unchanged(rng):
 #
 # 5. `numbers_kept`: a layer has 32 heads of width 64. How many numbers does its cache keep for each token?
 # 6. `numbers_kept_latent`: the same layer with latents of width 256 and no positions. How many now?
-# 7. `absorbed_scale`: 32 heads of width 64, latents of width 256, in the absorbed form. What are the scores
-#    divided by?
+# 7. `absorbed_scale`: 32 heads of width 64, latents of width 256, in the absorbed form. Which number are the
+#    dot products divided by?
 #
 # **Scores.**
 #

@@ -14,8 +14,8 @@ def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
 
     Args:
         x: floats of any shape with at least one axis. All logits are finite. They may be in the thousands, and
-            one row may lie 10,000 above another one. (-inf gets weight 0 beside a finite logit: useful, not
-            graded.)
+            one row may lie 10,000 above another one. (-inf gets weight 0 beside a finite logit: your
+            `attention` may want it, but here it is not graded.)
         axis: the weights sum to 1 along this axis. It may be any axis of `x`, counted from the front or from
             the end.
 
@@ -46,14 +46,15 @@ def attention(
             `(batch, heads)` or more. n and m may differ, either may be the larger one, and each may be 1; d_k
             and d_v may differ.
         mask: None or boolean, True = may attend: `(n, m)` or `(batch, 1, n, m)` (padding: `(batch, 1, 1, m)`),
-            not `(batch, n, m)`. If `Q` has two or three axes, it is `(n, m)`. Every query has at least one key.
+            not `(batch, n, m)`. If `Q` has two or three axes, it is `(n, m)`; with five or more, there is none.
+            Every query has at least one key.
 
     Scores are finite. Those of keys that a query may attend to can be as low as -20,000. A masked score is
     never more than 30 above the largest score that its query may attend to.
 
     Returns:
         `(output, weights)` of shapes `(..., n, d_v)` and `(..., n, m)`. A weight is 0 where the mask is False,
-        and the weights of each query sum to 1.
+        so that not even values of 1e6 there change the output; the weights of each query sum to 1.
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.1, equation 1.
 

@@ -22,7 +22,7 @@ def attention(
             `(batch, heads)` or more. n and m may differ or not, either may be 1; d_k and d_v may differ. All
             have the same dtype: float32, float64, float16 or bfloat16. They need not be contiguous.
         mask: None or boolean, True = may attend: `(n, m)` or `(batch, 1, n, m)` (padding: `(batch, 1, 1, m)`),
-            not `(batch, n, m)`. If `Q` has two or three axes, it is `(n, m)`.
+            not `(batch, n, m)`. If `Q` has two or three axes, it is `(n, m)`; with five or more, there is none.
 
     Scores are finite. Those of keys that a query may attend to can be as low as -20,000. A masked score is
     never more than 30 above the largest score that its query may attend to. In half precision no |q·k| is above

@@ -14,8 +14,8 @@ def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
 
     Args:
         x: floats of any shape with at least one axis. All logits are finite. They may be in the thousands, and
-            one row may lie 10,000 above another one. (-inf gets weight 0 beside a finite logit: useful, not
-            graded.)
+            one row may lie 10,000 above another one. (-inf gets weight 0 beside a finite logit: your
+            `attention` may want it, but here it is not graded.)
         axis: the weights sum to 1 along this axis. It may be any axis of `x`, counted from the front or from
             the end.
 

@@ -20,7 +20,7 @@ code gives (the mistake has no effect there), or something else. The rules:
    and nothing has explained it, only a variant that is the student's there is named: code that is wrong from the
    ground up fails others for other reasons.
 5. A law recognises a mistake by what it violates, not by its numbers: it looks at the steps of a failed part, and
-   may try the student's code on inputs of its own. Laws come first.
+   may try the student's code on inputs of its own. Laws come first, also for parts too long to be replayed.
 
 Numbers in place of booleans, another dtype of a tensor, a mask with axes that broadcasting would give it, and an
 argument that is changed are mistakes of their own, which may come on top of another one. They are overlooked in a
@@ -101,8 +101,8 @@ def recognise(
     judged = [verdict for verdict in verdicts if 0 < len(verdict.steps) <= MAX_REPLAYED]
     found = {
         verdict.part.name: slug
-        for verdict in judged
-        if _has_failed(verdict)
+        for verdict in verdicts
+        if verdict.steps and _has_failed(verdict)
         for slug in _violated(laws or {}, tested, verdict)
     }
     evidence = [
@@ -128,7 +128,7 @@ def recognise(
         if ground is not None and ground not in found:
             alike = {name: account for name, account in alike.items() if account[ground].alike}
         found |= {part: slug for part in open_parts for slug in _best(part, alike, len(evidence))}
-    return {verdict.part.name: found[verdict.part.name] for verdict in judged if verdict.part.name in found}
+    return {verdict.part.name: found[verdict.part.name] for verdict in verdicts if verdict.part.name in found}
 
 
 class Replay:

@@ -1,5 +1,7 @@
 """The assignment `efficient_heads`: what partly right answers earn, and the notebook with its solutions."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -28,6 +30,27 @@ def test_the_number_of_key_heads_in_the_place_of_the_group_is_not_taken_for_the_
     row = grade("grouped_query_attention", by_loop)
     assert row.slugs["as many key heads"] == row.slugs["groups"] == "kv-index-by-number-of-heads"
     assert "kv-first-head-for-all" not in row.slugs.values()
+
+
+def test_the_visible_check_takes_the_heads_that_are_left_in_any_order(assignment, monkeypatch, capsys):
+    def reversed_heads(W_Q, W_K, W_V, W_O, num_heads, heads):
+        d_k, left = W_Q.shape[1] // num_heads, [i for i in range(num_heads)[::-1] if i not in heads]
+        own = np.concatenate([np.arange(i * d_k, (i + 1) * d_k) for i in left])
+        return W_Q[:, own], W_K[:, own], W_V[:, own], W_O[own], len(left)
+
+    def in_two_orders(*arguments):
+        W_Q, W_K, W_V, W_O, left = reversed_heads(*arguments)
+        return W_Q, np.fliplr(W_K), W_V, W_O, left
+
+    monkeypatch.syspath_prepend(assignment.files)
+    monkeypatch.delitem(sys.modules, "checks", raising=False)  # that of another assignment
+    namespace = {}
+    exec("from checks import check_prune_heads", namespace)
+    check = namespace["check_prune_heads"]
+    check(reversed_heads)
+    assert capsys.readouterr().out == "ok   prune_heads (8 checks)\n"
+    with pytest.raises(AssertionError, match="W_K without head 1, in the order of W_Q"):
+        check(in_two_orders)
 
 
 # The notebook, from top to bottom

@@ -1,13 +1,42 @@
 """The assignment `language_model`: its notebook, and what training tells of broken models."""
 
 import pytest
+from torch import nn
 
+from mha_lib.language_model import LanguageModel
 from mha_lib.pitfalls.code.language_model.language_model import CutOff, WithoutPositions, WithoutResiduals
 
 
 @pytest.mark.parametrize("broken", [WithoutPositions, WithoutResiduals, CutOff])
 def test_a_model_that_lacks_a_part_does_not_learn_enough(lost, broken):
     assert lost("LanguageModel", broken) == {"learns"}
+
+
+def test_blocks_in_a_plain_list_are_named_though_they_show_only_in_training(grade):
+    class Model(LanguageModel):
+        def __init__(self, vocab_size, d_model, num_heads, num_layers, context):
+            super().__init__(vocab_size, d_model, num_heads, num_layers, context)
+            for name in ("norm1", "qkv_proj", "out_proj", "norm2", "feed_forward"):
+                layers = [*getattr(self, name)]
+                delattr(self, name)
+                setattr(self, name, layers)
+
+    assert grade("LanguageModel", Model).slugs == {"learns": "heads-in-a-list"}
+
+
+def test_attention_along_the_batch_is_named(grade):
+    class Model(nn.Module):
+        def __init__(self, vocab_size, d_model, num_heads, num_layers, context):
+            super().__init__()
+            self.tokens, self.positions = nn.Embedding(vocab_size, d_model), nn.Embedding(context, d_model)
+            self.block = nn.TransformerEncoderLayer(d_model, num_heads, 4 * d_model, dropout=0.0)
+            self.read_out = nn.Linear(d_model, vocab_size)
+
+        def forward(self, ids):
+            x = self.tokens(ids) + self.positions.weight[: ids.shape[1]]
+            return self.read_out(self.block(x))
+
+    assert grade("LanguageModel", Model).slugs["reads the text"] == "batch-first-forgotten"
 
 
 def test_the_notebook_runs_with_the_solutions_and_writes(assignment, run_solved, text_of):

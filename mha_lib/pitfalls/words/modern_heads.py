@@ -41,7 +41,8 @@ PITFALLS = (
     Pitfall(
         slug="latent-width-from-d-model",
         title="d_k taken to be d_model / heads",
-        symptom="Right where the heads together are as wide as the model; an error elsewhere.",
+        symptom="Right where the heads together are as wide as the model; elsewhere an error, or wrong "
+        "scores.",
         reason="You compute the width of a head from d_model, but with latents it is free, and d_v may be "
         "another one.",
         fix="Take the widths from the weights: `W_UK.shape[1] // num_heads`.",
@@ -148,7 +149,7 @@ PITFALLS = (
         slug="qk-norm-over-tokens",
         title="Normalised along the tokens",
         symptom="A token's features depend on the other tokens, later ones included.",
-        reason="You take the length along axis −2, the tokens, but a length belongs to one token.",
+        reason="Your length runs along axis −2, over the tokens, but a length belongs to one token.",
         fix="Take it along the last axis: `norm(dim=-1, keepdim=True)`.",
         passes=("shape", "finite"),
     ),

@@ -53,10 +53,10 @@ PITFALLS = (
     ),
     Pitfall(
         slug="scale-by-sequence-length",
-        title="Divided by √m",
-        symptom="The weights change with the number of keys; short and long sequences behave differently.",
-        reason="You divide by the root of the number of keys, while the spread of the scores comes from the width "
-        "of a key.",
+        title="Divided by √m or √n",
+        symptom="The weights change with the number of tokens; short and long sequences behave differently.",
+        reason="You divide by the root of the number of keys or queries, while the spread of the scores comes from "
+        "the width of a key.",
         fix="Take the last axis: `d_k = Q.shape[-1]`.",
         passes=("shape", "finite", "rows sum to 1", "masked weights are 0"),
     ),

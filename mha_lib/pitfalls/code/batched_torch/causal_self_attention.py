@@ -1,12 +1,13 @@
 """Mistakes in `CausalSelfAttention`."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from mha_lib import torch_attention as right
-from mha_lib.pitfalls.code import mistake
+from mha_lib.pitfalls.code import law, mistake
 from mha_lib.pitfalls.code.batched_torch.attention import (
     attention_mask_after_softmax,
     attention_masked_scores_zero,
@@ -254,3 +255,10 @@ class CausalDtypeFixed(CausalInSteps):
         bias = bias.masked_fill(~mask, float("-inf"))
         scores = Q @ K.transpose(-2, -1) / self.d_k**0.5 + bias  # (batch, heads, n, n)
         return scores.softmax(dim=-1) @ V  # (batch, heads, n, d_k)
+
+
+@law("mask-not-a-buffer", "batched_torch.CausalSelfAttention")
+def something_stays_on_the_cpu(tested: Any, steps: Sequence[Any]) -> bool:
+    """After a move to another device, an error says that tensors there meet some on the CPU."""
+    texts = [str(step.error) for step in steps if getattr(step, "error", None) is not None]
+    return any("device" in text and "cpu" in text for text in texts)

@@ -1,14 +1,17 @@
 """Mistakes in `LanguageModel`.
 
 The model is the right one but for the part that is written anew. Those without a slug show only in training,
-which is not repeated for a diagnosis.
+which is not repeated for a diagnosis. The laws try models of their own, whose parameters nobody knows.
 """
+
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from mha_lib import language_model as right
-from mha_lib.pitfalls.code import mistake
+from mha_lib.pitfalls.code import law, mistake
 from mha_lib.torch_attention import attention
 
 Cache = list[tuple[Tensor, Tensor]] | None
@@ -94,3 +97,26 @@ class CutOff(InParts):
     def mixed(self, x: Tensor, layer: int) -> Tensor:
         """Wrong."""
         return super().mixed(x, layer).detach()
+
+
+@law("batch-first-forgotten", "language_model.LanguageModel")
+def attends_along_the_batch(tested: Any, steps: Sequence[Any]) -> bool:
+    """Another token changes logits of other sequences, but none at the other positions of its own."""
+    model = tested(10, 8, 2, 2, 16)
+    ids = torch.arange(12).view(3, 4) % 7  # (batch, n)
+    other = ids.clone()
+    other[0, 1] = 8
+    moved = (model(other) - model(ids)).abs().amax(dim=2) > 1e-6  # (batch, n)
+    return bool(moved[1:, 1].any()) and not moved[:, [0, 2, 3]].any()
+
+
+@law("heads-in-a-list", "language_model.LanguageModel")
+def more_blocks_register_nothing_more(tested: Any, steps: Sequence[Any]) -> bool:
+    """More blocks bring no more parameters, and two models with the same parameters differ all the same."""
+    model, same, deeper = tested(10, 8, 2, 2, 16), tested(10, 8, 2, 2, 16), tested(10, 8, 2, 3, 16)
+    if model.state_dict().keys() != deeper.state_dict().keys():
+        return False
+    same.load_state_dict(model.state_dict())
+    ids = torch.arange(12).view(3, 4) % 7  # (batch, n)
+    logits = model(ids)  # (batch, n, vocab_size)
+    return torch.equal(logits, model(ids)) and not torch.allclose(logits, same(ids), atol=1e-3)

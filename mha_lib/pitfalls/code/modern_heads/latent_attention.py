@@ -213,3 +213,12 @@ def latent_cut_off(
     Q = split(x @ W_Q, num_heads)  # (batch, heads, n, d_k)
     Q = Q / Q.shape[-1] ** 0.5 @ block_of_each_head(W_UK, num_heads).mT  # (batch, heads, n, d_c)
     return merge(over_latents(Q, c, mask) @ block_of_each_head(W_UV, num_heads)) @ W_O
+
+
+@mistake("latent-width-from-d-model", "modern_heads.latent_attention", form="in-the-scale")
+def latent_width_from_d_model_in_the_scale(
+    x: T, W_Q: T, W_DKV: T, W_UK: T, W_UV: T, W_O: T, num_heads: int, mask: Mask = None
+) -> Tensor:
+    """Wrong: the scores are divided by the root of d_model / num_heads."""
+    scale = (x.shape[-1] // num_heads) ** -0.5
+    return heads_of(x, W_Q, W_DKV, W_UK, W_UV, num_heads, mask, scale) @ W_O

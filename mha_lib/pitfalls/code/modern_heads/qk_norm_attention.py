@@ -157,3 +157,10 @@ def qk_norm_cut_off(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = Non
     lengths = [each.norm(dim=-1, keepdim=True).detach() for each in (q, k)]
     q, k = q / (lengths[0] + 1e-6), k / (lengths[1] + 1e-6)
     return attended(g * (q @ k.mT), v, mask)
+
+
+@mistake("qk-norm-over-tokens", "modern_heads.qk_norm_attention", form="and-features")
+def qk_norm_over_tokens_and_features(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: one length for all tokens of a head together."""
+    q, k = (each / (each.norm(dim=(-2, -1), keepdim=True) + 1e-6) for each in (q, k))
+    return attended(g * (q @ k.mT), v, mask)

@@ -278,3 +278,16 @@ def cross_attention_queries_and_keys_transposed(
 ) -> Array:
     """Wrong: W_Q and W_K are transposed."""
     return right.cross_attention(X, memory, W_Q.T, W_K.T, W_V, W_O, num_heads)
+
+
+@mistake("split-without-transpose", "multi_head.cross_attention", form="memory-only")
+def cross_attention_memory_split_without_transpose(
+    X: Array, memory: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
+) -> Array:
+    """Wrong: keys and values are reshaped into heads at once; the queries are split rightly."""
+    Q = split_heads(X @ W_Q, num_heads)  # (batch, heads, n, d_k)
+    K, V = (
+        split_heads_without_transpose(memory @ W, num_heads) for W in (W_K, W_V)
+    )  # (batch, heads, m, d_k)
+    heads, _ = attention(Q, K, V)  # (batch, heads, n, d_k)
+    return combine_heads(heads) @ W_O  # (batch, n, d_model)

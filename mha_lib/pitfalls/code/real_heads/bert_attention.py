@@ -146,6 +146,15 @@ def bert_maps_first(
     return maps, output
 
 
+@mistake("dense-bias-with-each-head", "real_heads.bert_attention", form="summed-heads")
+def bert_dense_bias_with_each_head(
+    x: Array, weights: Weights, num_heads: int, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """Wrong: outputs of single heads are summed, and each brings the bias of `dense` along."""
+    output, maps = right.bert_attention(x, weights, num_heads, mask)
+    return output + (num_heads - 1) * weights["dense"]["bias"], maps
+
+
 def queries_and_keys_swapped() -> None:
     """Wrong: the weights of the keys make the queries, and those of the queries the keys."""
 

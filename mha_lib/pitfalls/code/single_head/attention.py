@@ -559,3 +559,11 @@ def attention_value_used_as_key_if_widths_agree(
 ) -> tuple[Array, Array]:
     """Wrong: the queries are compared with the values wherever that is possible."""
     return right.attention(Q, V if K.shape == V.shape else K, V, mask)
+
+
+@mistake("scale-by-sequence-length", "single_head.attention", form="queries")
+def attention_scale_by_number_of_queries(
+    Q: Array, K: Array, V: Array, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """Wrong: the number of queries stands in the place of their width."""
+    return right.attention(Q * np.sqrt(Q.shape[-1] / Q.shape[-2]), K, V, mask)

@@ -117,3 +117,13 @@ def softmax_in_place(x: Array, axis: int = -1) -> Array:
     np.exp(x, out=x)
     x /= np.sum(x, axis=axis, keepdims=True)
     return x
+
+
+# --- other forms -------------------------------------------------------------------------------------------
+
+
+@mistake("max-over-other-axis", "single_head.softmax", form="last-axis")
+def softmax_max_over_last_axis(x: Array, axis: int = -1) -> Array:
+    """Wrong: the maximum is taken along the last axis, the sum along `axis`."""
+    exponentials = np.exp(x - np.max(x, axis=-1, keepdims=True))
+    return exponentials / np.sum(exponentials, axis=axis, keepdims=True)
