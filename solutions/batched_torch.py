@@ -106,7 +106,7 @@ from mha_lib.heads import head_dim
 # %% [markdown] id="attention_text"
 # ## 1. `attention`: one head, safe in every precision
 #
-# **Points** {points attention} · **Book** *Batched attention*, section *One kernel*
+# **Points** {points attention} · **Book** *Batched attention*, section *One kernel*, and *Masks and fused kernels*
 #
 # Formula and shapes are those you know:
 #
@@ -130,8 +130,9 @@ from mha_lib.heads import head_dim
 #
 # <details><summary>Hint: a query without keys</summary>
 #
-# The softmax of a row of −∞ is NaN. If you *add* −∞ to the scores and replace NaN afterwards, the output is
-# right, but gradients are NaN; after `masked_fill` they are finite. You avoid NaN altogether if you give such a
+# The softmax of a row of −∞ is NaN. If you *add* −∞ to the scores and replace NaN in the weights, the output
+# is right, but gradients are NaN; after `masked_fill` they are finite. If you replace NaN in the output only, the
+# gradient of V is NaN either way. You avoid NaN altogether if you give such a
 # row finite scores and set its weights to 0 after the softmax. `mask.any(dim=-1, keepdim=True)` tells which rows
 # have a key. Do not write into the weights in place: the backward pass of the softmax still needs them.
 # </details>
@@ -476,7 +477,9 @@ def inputs_unchanged(rng):
 # %% [markdown] id="MultiHeadAttention_text"
 # ## 2. `MultiHeadAttention`: the layer
 #
-# **Points** {points MultiHeadAttention} · **Book** *Batched attention*, section *From a loop to one product*
+# **Points** {points MultiHeadAttention} ·
+# **Book** *Batched attention*, sections *From a loop to one product* and
+# *Dropout belongs between softmax and values*
 #
 # In a loop over heads, head i has its own projection, `(d_model, d_k)`. Put the projections of all heads side by
 # side, and one product makes the queries of all: **head i owns the features `i*d_k` to `(i+1)*d_k - 1`**. Then
@@ -865,7 +868,8 @@ for heads in (1, 4, 16, 64):
 # %% [markdown] id="CausalSelfAttention_text"
 # ## 3. `CausalSelfAttention`: one product, no looking ahead
 #
-# **Points** {points CausalSelfAttention} · **Book** *Batched attention*, section *One product for all three*
+# **Points** {points CausalSelfAttention} ·
+# **Book** *Batched attention*, sections *One product for all three* and *A mask that moves along*
 #
 # In a language model every token attends to itself and to earlier ones. The mask is always the same, so the layer
 # holds it. Queries, keys and values come from the same `x`, so one linear layer can make all three: its output
@@ -1315,7 +1319,8 @@ def can_be_trained(rng):
 # %% [markdown] id="sdpa_attention_text"
 # ## 5. `sdpa_attention`: PyTorch's own kernel
 #
-# **Points** {points sdpa_attention} · **Book** *Batched attention*, section *One kernel*
+# **Points** {points sdpa_attention} ·
+# **Book** *Batched attention*, section *One kernel*, and *Masks and fused kernels*
 #
 # `torch.nn.functional.scaled_dot_product_attention` computes the output of attention in one kernel, which on a
 # GPU need not store the n·m scores. It returns no weights, divides by √d_k itself, and has its own options:

@@ -778,7 +778,7 @@ for d_k in (4, 64, 1024):
 # %% [markdown] id="one_head_limit"
 # ## What one head cannot do
 #
-# **Book** *One head*, sections *What one head cannot do* and *The limit of one head*
+# **Book** *One head*, section *What one head cannot do*, and *The limit of one head*
 #
 # A query has *one* row of weights in a head. If a token needs the contents of two places, it gets one weighted
 # sum of both, and no linear read-out can separate independent contents again.

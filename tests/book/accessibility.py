@@ -2,20 +2,35 @@
 
 from axe_playwright_python.base import AXE_SCRIPT
 
-# Thousands of words look alike, on one page and on all. One of each look is enough to examine colours.
-ONE_OF_EACH_LOOK = """known => {
-    const looks = new Map(known.map(look => [look, null]))
-    for (const element of document.body.querySelectorAll('*')) {
-        if (element.closest('mjx-container')) continue
-        if (![...element.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.data.trim())) continue
-        let look = ''
-        for (let e = element; e; e = e.parentElement) {
-            look += `${e.tagName}.${e.getAttribute('class')}.${e.getAttribute('style')} `
+# Thousands of words look alike, on one page and on all. To examine colours, one of each look is enough.
+NEW_LOOKS = """known => {
+    const words = [...document.body.querySelectorAll('*')].filter(element => !element.closest('mjx-container')
+        && [...element.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.data.trim()))
+    const looks = words.map(() => '')
+    for (const theme of ['dark', 'light']) {
+        document.documentElement.dataset.theme = theme
+        const behind = new Map()  // what is seen through an element
+        const backdrop = element => {
+            if (!element) return ''
+            if (!behind.has(element)) {
+                const {backgroundColor, backgroundImage, opacity} = getComputedStyle(element)
+                const own = `${backgroundColor} ${backgroundImage} ${opacity}/`
+                const nothing = own === 'rgba(0, 0, 0, 0) none 1/'
+                behind.set(element, (nothing ? '' : own) + backdrop(element.parentElement))
+            }
+            return behind.get(element)
         }
-        if (!looks.has(look)) looks.set(look, element)
+        words.forEach((element, i) => {
+            const {color, fontSize, fontWeight, textDecorationLine} = getComputedStyle(element)
+            const around = getComputedStyle(element.parentElement).color
+            const link = element.closest('a') ? 'a' : ''
+            looks[i] += [theme, link, color, around, fontSize, fontWeight, textDecorationLine, backdrop(element)]
+        })
     }
-    window.oneOfEachLook = [...looks.values()].filter(Boolean)
-    return [...looks.keys()].slice(known.length)
+    const first = new Map()
+    looks.forEach((look, i) => { if (!first.has(look) && !known.includes(look)) first.set(look, words[i]) })
+    window.oneOfEachLook = [...first.values()]
+    return [...first.keys()]
 }"""
 SERIOUS = """async ([newLooks, options]) => {
     const context = newLooks ? {include: window.oneOfEachLook} : document
@@ -40,7 +55,7 @@ def serious_findings(page, known_looks=()):
     """
     page.add_style_tag(content="* { transition: none !important }")  # else colours are seen half way
     page.evaluate(AXE_SCRIPT)
-    looks = page.evaluate(ONE_OF_EACH_LOOK, list(known_looks))
+    looks = page.evaluate(NEW_LOOKS, list(known_looks))
     in_colour = []
     for theme in ("light", "dark") if looks else ():
         page.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)

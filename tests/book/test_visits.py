@@ -60,7 +60,6 @@ def visited(chromium, addresses, name):
         page.set_viewport_size({"width": 1280, "height": 800})
         page.goto(f"{addresses['file']}/{name}.html", wait_until="load")
         page.wait_for_function(MATHEMATICS_DONE)
-        page.wait_for_load_state("networkidle")
         yield page
 
 
