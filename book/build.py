@@ -108,6 +108,8 @@ def run_pages(root: Path) -> None:
         print("running", *(Path(task.uri).stem for task in work), flush=True)
         with Pool(AT_ONCE) as pool:
             pool.map(ExecutionWorkerLocalMProc(), work, chunksize=1)
+            pool.close()  # and not terminate: what runs notebooks may swallow the signal, and then nothing ends
+            pool.join()
 
 
 def build(root: Path) -> int:
