@@ -17,6 +17,7 @@ from mha_grader.learn.material import Material
 from mha_grader.learn.process import CannotStart
 from mha_grader.learn.progress import Progress
 from mha_grader.learn.session import OwnSettings
+from mha_grader.sandbox.text import clean
 
 DESCRIPTION = """\
 Run the hidden tests of an assignment on your own code and say what is wrong, on any system:
@@ -83,11 +84,10 @@ def check_notebook(material: Material, progress: Progress, path: Path) -> None:
         raise CourseError(f"{path}: {'; '.join(record.notes)}")
     stamp = stamp_of(read(path))
     if stamp and f"{stamp.get('version')}+{stamp.get('digest')}" != assignment.version:
-        print(
-            f"note: the notebook is of version {stamp.get('version')}; the tests are those of {assignment.version}"
-        )
+        theirs = clean(str(stamp.get("version")))
+        print(f"note: the notebook is of version {theirs}; the tests are those of {assignment.version}")
     for note in record.notes:
-        print(f"note: {note}")
+        print(f"note: {clean(note)}")
     _tell(progress, name, record.items)
     for answer in record.answers:
         print(f"\n{answer.item}: a person marks this one")

@@ -142,11 +142,21 @@ def _digest(text: str) -> str:
 
 
 def inert_markdown(source: str) -> str:
-    """Markdown as HTML in which nothing runs and nothing is fetched."""
-    html: str = bleach.clean(
-        markdown2html(source), tags=set(TAGS.split()), attributes={"*": ["class"], "a": ["href"]}
-    )
+    """Markdown as HTML in which nothing runs, nothing is fetched, and nothing has a meaning for formgrader's page.
+
+    Formgrader acts on classes: a click on anything of the class `full-credit` saves full marks.
+    """
+    html: str = bleach.clean(markdown2html(source), tags=set(TAGS.split()), attributes=_is_harmless)
     return html
+
+
+def _is_harmless(tag: str, name: str, value: str) -> bool:
+    """Whether an attribute may stay: where a link leads, and the classes that colour code."""
+    if name == "class":
+        return (tag == "div" and value == "highlight") or (
+            tag == "span" and re.fullmatch(r"[a-z]{1,2}\d?", value) is not None
+        )
+    return (tag, name) == ("a", "href")
 
 
 def take_over(converter: Any, assignment: str) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import nbformat
 import pytest
@@ -210,6 +211,27 @@ def test_what_a_student_wrote_does_nothing_in_formgrader(chromium):
     assert asked == []
     assert page.inner_text("body").count("Before bold") == len(HOSTILE)
     page.close()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<div class="full-credit">x</div>',
+        '<span class="comment">x</span>',
+        '<div class="highlight full-credit">x</div>',
+        '<p class="navbar-fixed-top" id="totals" name="x" style="color: red" data-toggle="modal">x</p>',
+    ],
+)
+def test_nothing_that_formgrader_acts_on_stays(text):
+    html = inert_markdown(f"before\n\n{text}\n\nbehind")
+    assert "x" in html
+    assert re.findall(r"(class|id|name|style|data-\w+)=", html) == []
+
+
+def test_code_in_an_answer_keeps_its_colours():
+    html = inert_markdown("```python\nfor x in range(3):\n    print(x)\n```")
+    assert '<div class="highlight">' in html
+    assert '<span class="k">for</span>' in html
 
 
 def test_the_words_of_an_answer_stay():
