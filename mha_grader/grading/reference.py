@@ -120,7 +120,8 @@ def check_mistakes(assignment: Assignment, secret: bytes) -> None:
 def _verdicts(assignment: Assignment, item: str, secret: bytes, code: Any = None) -> Iterator[Verdict]:
     """The verdicts on the solution, or on other code for an item."""
     reference = getattr(assignment.reference, item)
-    recorder = Recorder(local(**{item: reference if code is None else code}))
+    beside = vars(assignment.reference)  # a hidden test may build what it needs from another item
+    recorder = Recorder(local(**{**beside, item: reference if code is None else code}))
     tested = recorder.bind(item, reference)
     parts = load_parts(assignment.cell("test", item).hidden, {item: tested}, assignment.reference)
     version = f"{assignment.name} {assignment.version}"

@@ -1,9 +1,12 @@
-"""The notebooks that need PyTorch, graded in the sandbox."""
+"""The notebooks that need PyTorch, graded in the sandbox; and what is tried before anybody is graded."""
+
+from pathlib import Path
 
 import nbformat
 import pytest
 
-from mha_grader.course.assignment import load_assignment
+from mha_grader.course.assignment import assignment_names, load_assignment
+from mha_grader.grading import reference
 from mha_grader.grading.grade import Settings, grade_submission
 
 
@@ -32,3 +35,8 @@ def test_the_solutions_get_everything_and_the_released_notebook_nothing(course, 
     assert failed == []
     record = grade_submission(assignment, settings, hand_in(assignment, {}))
     assert {part.status for item in record.items for part in item.parts} <= {"error", "fail", "not-run"}
+
+
+@pytest.mark.parametrize("name", assignment_names(Path(__file__).parents[2]))
+def test_no_assignment_is_refused_because_its_solutions_fail(course, name):
+    reference.check(load_assignment(course, name), b"secret")
