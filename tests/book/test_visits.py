@@ -106,6 +106,7 @@ def test_paper_cuts_nothing_and_folds_nothing(visited):
 
 def test_everyone_can_read_a_page(visited, name, known_looks):
     visited.emulate_media(media="screen")
+    visited.evaluate("window.dispatchEvent(new Event('afterprint'))")  # what paper unfolds is folded again
     visited.set_viewport_size({"width": 1280, "height": 800})
     findings, looks = serious_findings(visited, known_looks)
     known_looks += looks
