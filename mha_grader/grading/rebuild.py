@@ -302,6 +302,11 @@ def rebuild(assignment: Assignment, data: bytes) -> Rebuilt:
     rebuilt.notes += [
         f"the cell for {name} is missing from your notebook: copy it from a fresh one" for name in missing
     ]
+    rebuilt.notes += [
+        f"a picture in {name} is not handed on: whoever marks it sees your words only"
+        for name, text in rebuilt.answers.items()
+        if "attachment:" in text
+    ]
     if not _decode(data)[1]:
         rebuilt.notes.append(
             "the file is not UTF-8, as notebooks are: letters other than a to z may be wrong in it"

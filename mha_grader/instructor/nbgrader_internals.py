@@ -24,6 +24,7 @@ import contextlib
 import fnmatch
 import glob
 import hashlib
+import itertools
 import json
 import logging
 import os
@@ -35,7 +36,7 @@ from pathlib import Path
 from typing import Any
 
 import bleach  # type: ignore[import-untyped]
-from nbconvert.filters.markdown import markdown2html
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbgrader import utils
 from nbgrader.api import Gradebook
 from nbgrader.apps.api import NbGraderAPI
@@ -52,6 +53,7 @@ from mha_grader.instructor import late
 from mha_grader.instructor.roster import is_student_id
 from mha_grader.instructor.timestamps import timestamp
 
+ADDED = "added-"  # begins the id of a cell that the student added, in a graded notebook
 # What markdown makes, and what our own texts use
 TAGS = """a b blockquote br code del details div em h1 h2 h3 h4 h5 h6 hr i li ol p pre s span strong sub summary sup
 table tbody td th thead tr ul"""
@@ -112,7 +114,7 @@ class KeepMarks(SaveAutoGrades):
         path = course.grades(names["assignment"]) / ".answers"
         everybody = json.loads(path.read_text("utf-8")) if path.exists() else {}
         self._before: dict[str, str] = everybody.get(names["student"], {})
-        self._whole = _digest("\n".join(cell.source for cell in nb.cells))
+        self._cells = [(cell.get("id", ""), cell.source) for cell in nb.cells]
         self._now: dict[str, str] = {}
         nb, resources = super().preprocess(nb, resources)
         if self._now != self._before:
@@ -126,7 +128,7 @@ class KeepMarks(SaveAutoGrades):
         if not (is_task or (utils.is_grade(cell) and utils.is_solution(cell))):
             return super().preprocess_cell(cell, resources, cell_index)
         name = cell.metadata.nbgrader.grade_id
-        self._now[name] = self._whole if is_task else _digest(cell.source)
+        self._now[name] = self._digest_of(None if is_task else cell_index)
         grade = self.gradebook.find_grade(name, self.notebook_id, self.assignment_id, self.student_id)
         marked = grade.manual_score is not None
         stands = not grade.needs_manual_grade and self._before.get(name) == self._now[name]
@@ -136,9 +138,14 @@ class KeepMarks(SaveAutoGrades):
             self.gradebook.db.commit()
         return cell, resources
 
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    def _digest_of(self, answer: int | None) -> str:
+        """A digest of an answer and the cells that the student added below it, or of all cells."""
+        if answer is None:
+            texts = [source for _, source in self._cells]
+        else:
+            below = itertools.takewhile(lambda cell: cell[0].startswith(ADDED), self._cells[answer + 1 :])
+            texts = [self._cells[answer][1], *(source for _, source in below)]
+        return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
 def inert_markdown(source: str) -> str:
@@ -146,8 +153,17 @@ def inert_markdown(source: str) -> str:
 
     Formgrader acts on classes: a click on anything of the class `full-credit` saves full marks.
     """
-    html: str = bleach.clean(markdown2html(source), tags=set(TAGS.split()), attributes=_is_harmless)
+    made = MarkdownWithMath(renderer=_WithoutPictures(escape=False)).render(source)
+    html: str = bleach.clean(made, tags=set(TAGS.split()), attributes=_is_harmless)
     return html
+
+
+class _WithoutPictures(IPythonRenderer):
+    """nbconvert's own fails on a pasted picture: no file of a hand-in is opened, and none is handed on."""
+
+    def image(self, text: str, url: str, title: str | None = None) -> str:
+        """The words that stand for a picture."""
+        return f"[picture: {text}]"
 
 
 def _is_harmless(tag: str, name: str, value: str) -> bool:

@@ -149,9 +149,9 @@ def _rebuilt(assignment: Assignment, handed_in: Path) -> rebuild.Rebuilt:
 
 
 def _added_cells(rebuilt: rebuild.Rebuilt) -> dict[str | None, list[Any]]:
-    numbers = itertools.count(1)
+    ids = (f"{nbgrader_internals.ADDED}{number}" for number in itertools.count(1))
     return {
-        anchor: [nbformat.v4.new_code_cell(source, id=f"added-{next(numbers)}") for source in sources]
+        anchor: [nbformat.v4.new_code_cell(source, id=next(ids)) for source in sources]
         for anchor, sources in rebuilt.added.items()
     }
 

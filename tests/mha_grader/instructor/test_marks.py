@@ -175,6 +175,23 @@ def test_a_class_from_its_hand_ins_to_its_grades(course, capsys):
     assert run(course, "grade", NAME, "--force") == 0
     assert not waits(course, "ann")
 
+    # Cells that were added below an answer are part of it. A picture is not handed on, and its student is told so.
+    path = (
+        hand_in(course, "ann", why="See ![what I drew](attachment:drawn.png) and the cell below.")
+        / f"{NAME}.ipynb"
+    )
+    text = path.read_text()
+    for source, is_new in (("half(2)", True), ("half(2)", False), ("half(3)", True)):
+        notebook = json.loads(text)
+        new = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "id": "own"}
+        notebook["cells"].append(new | {"source": source})
+        path.write_text(json.dumps(notebook))
+        assert run(course, "grade", NAME, "--force") == 0
+        assert waits(course, "ann") is is_new
+        mark(course, "ann", 2)
+    assert run(course, "feedback", NAME) == 0
+    assert "picture in why is not handed on" in page(course, "ann")
+
 
 def test_shares_stay_as_they_are_whoever_hands_in_or_is_marked_and_differ_by_one_at_most():
     students = [f"s{number:02}" for number in range(11)]
@@ -226,6 +243,18 @@ def test_nothing_that_formgrader_acts_on_stays(text):
     html = inert_markdown(f"before\n\n{text}\n\nbehind")
     assert "x" in html
     assert re.findall(r"(class|id|name|style|data-\w+)=", html) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "![what I drew](attachment:a.png)",
+        "![what I drew][a]\n\n[a]: attachment:a.png",
+        "![what I drew](a.png)",
+    ],
+)
+def test_a_picture_is_words(text):
+    assert inert_markdown(text) == "<p>[picture: what I drew]</p>\n"
 
 
 def test_code_in_an_answer_keeps_its_colours():
