@@ -277,7 +277,7 @@ def _of_blackboard(files: list[File]) -> list[File | None]:
     for file in files:
         if not file.found.file and file.info.file_size <= MAX_OWN:
             with contextlib.suppress(*UNREADABLE):
-                text = file.archive.read(file.info).decode("utf-8", "replace")
+                text = file.archive.read(file.info).decode("utf-8-sig", "replace")
                 before = file.found.origin.number
                 users[before, file.found.time] = metadata.blackboards_user(text, before)
     return [

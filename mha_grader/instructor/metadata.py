@@ -20,7 +20,9 @@ from mha_grader.instructor.origins import Origin
 
 GRADESCOPES = "submission_metadata.yml"
 MAX_GRADESCOPES = 20 * 2**20  # bytes
-BLACKBOARDS_USER = re.compile(r"^Name: [^\n]*\(([^()\n]+)\)\s*$", re.MULTILINE)
+BLACKBOARDS_USER = re.compile(
+    r"Name: [^\n]*\(([^()\n]+)\)\s*(?:\n|$)"
+)  # the first line: students write below it
 DIGITS_ONLY = re.compile(r"\b\d{1,2}[/.]\d{1,2}[/.]\d{2,4}\b")  # is 3/4 in March or in April?
 A_DAY_AND_AN_HOUR = re.compile(r"\d{4}.*\d:\d\d|\d{4}-\d\d-\d\dT\d\d", re.DOTALL)
 
@@ -69,7 +71,7 @@ def _person(about: Mapping[str, Any]) -> Origin:
 
 def blackboards_user(text: str, before: str) -> str:
     """The login that Blackboard's own file names, if the file's name has it as well; else ""."""
-    match = BLACKBOARDS_USER.search(text)
+    match = BLACKBOARDS_USER.match(text)
     return match[1] if match and before.endswith(f"_{match[1]}") else ""
 
 

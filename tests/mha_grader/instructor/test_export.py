@@ -96,7 +96,19 @@ def test_lines_to_look_at_stand_in_the_table_without_control_characters(tmp_path
 
 @pytest.mark.parametrize(
     "text",
-    ["x;=cmd", "x\t=cmd", "x\r\n=cmd", '";=cmd', " =cmd", "\N{FULLWIDTH EQUALS SIGN}cmd", '""=cmd', "-x;+y"],
+    [
+        "x;=cmd",
+        "x\t=cmd",
+        "x\r\n=cmd",
+        '";=cmd',
+        " =cmd",
+        "\N{FULLWIDTH EQUALS SIGN}cmd",
+        '""=cmd',
+        "-x;+y",
+        "\ufeff=cmd",
+        "\u200b+1",
+        "\x00@sum",
+    ],
 )
 def test_no_separator_makes_a_formula_of_what_a_student_wrote(tmp_path, text):
     item = ItemRecord("attention", (part(4.0),), flags=(text,))

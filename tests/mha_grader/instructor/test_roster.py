@@ -91,6 +91,11 @@ def test_moodles_worksheet_tells_who_and_when(course, tmp_path):
 def test_blackboards_file_names_cannot_hand_in_for_somebody_else():
     assert metadata.blackboards_user("Name: Eve (alee) (eve)\n", "HW_eve") == "eve"
     assert metadata.blackboards_user("Name: Eve (alee)\n", "HW_eve") == ""
+    assert (
+        metadata.blackboards_user("Name: Eve (eve_alice)\nName: Alice (alice)\n", "HW_eve_alice")
+        == "eve_alice"
+    )
+    assert metadata.blackboards_user("Date: today\nName: Alice (alice)\n", "HW_eve_alice") == ""
 
 
 def test_canvas_export_is_imported_and_formulas_stay_text(course, tmp_path):

@@ -40,6 +40,17 @@ def notebook(tmp_path):
     return write
 
 
+def test_what_a_notebook_says_of_itself_does_nothing_to_the_terminal(notebook, capsys):
+    path = Path(notebook(softmax=RIGHT))
+    content = json.loads(path.read_text("utf-8"))
+    content["metadata"]["mha"]["version"] = "\x1b[2J\x1b]0;owned\x07"
+    path.write_text(json.dumps(content), "utf-8")
+    assert main(["check", str(path)]) == 0
+    said = capsys.readouterr()
+    assert "the notebook is of version" in said.out
+    assert not {"\x1b", "\x07"} & set(said.out + said.err)
+
+
 def test_from_a_mistake_that_is_named_to_the_solution(notebook, capsys):
     assert main(["check", notebook(softmax=WRONG_AXIS)]) == 0
     said = capsys.readouterr().out
