@@ -1,7 +1,8 @@
 """A student's notebook, running: cells are executed in order, functions are called, crashes are survived.
 
 A session holds one sandboxed process at a time. When the process is killed (time, memory) or ends, the next
-request starts a fresh one and executes again what had been executed, without the cell that brought it down.
+request starts a fresh one and executes again what had been executed, without the cell that brought it down. A
+checker gets a fresh one for each candidate.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class Budget:
     added: float = 5.0  # one cell that the student added
     call: float = 10.0  # one call of a function
     item: float = 60.0  # all calls of one item's hidden tests
-    submission: float = 240.0  # everything
+    submission: float = 240.0  # everything else
+    again: float = 240.0  # all cells once more, before each call of a checker
 
 
 class OutOfBudget(Exception):  # noqa: N818 - it is a verdict
@@ -51,6 +53,7 @@ class Session:
         self._executed: list[tuple[str, str, float]] = []
         self.deadline = time.monotonic() + budget.submission
         self._item_deadline = self.deadline
+        self._spare = budget.again
 
     def __enter__(self) -> Session:
         return self
@@ -82,17 +85,20 @@ class Session:
                 min(seconds, self.deadline - time.monotonic()), op="exec", label=label, source=source
             )
         except CallError as failure:
-            self.log.append(f"cell {label}: {failure.kind}")
+            self._note(f"cell {label}: {failure.kind}")
             return failure
         self._executed.append((label, source, seconds))
         try:
             read_reply(reply, label)
         except CallError as failure:
-            self.log.append(
-                f"cell {label}: {failure.type_names[:1]} {failure.text[:500]!r} line {failure.line}"
-            )
+            self._note(f"cell {label}: {failure.type_names[:1]} {failure.text[:500]!r} line {failure.line}")
             return failure
         return None
+
+    def _note(self, line: str) -> None:
+        """Put a line into the log, once however often the cells are executed."""
+        if line not in self.log:
+            self.log.append(line)
 
     def perform(self, request: dict[str, Any]) -> tuple[Any, tuple[str, ...]]:
         """Carry out a request (see `requests`); returns its value and which arguments it changed in place.
@@ -101,14 +107,35 @@ class Session:
             CallError: if the student's code raised, or its process could not answer.
             OutOfBudget: if the item's or the submission's time is used up.
         """
-        if request["op"] == "check":
-            self._candidates.start(request["candidate"])
-            # The student's process does not learn which candidate it judges.
-            request = {**request, "candidate": None, "serve": self._serve}
-        value, changed = read_reply(self._ask(self._call_seconds(), **request), request["target"])
+        reply = (
+            self._check(request) if request["op"] == "check" else self._ask(self._call_seconds(), **request)
+        )
+        value, changed = read_reply(reply, request["target"])
         if not is_answer(request, value):
             raise CallError("died")
         return value, changed
+
+    def _check(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Have a checker judge a candidate, in a process in which it judges no other: it can remember none.
+
+        The student's process does not learn which candidate it is.
+        """
+        begin = time.monotonic()
+        self._candidates.start(request["candidate"])
+        self.forget()
+        self._restart()
+        spent = min(time.monotonic() - begin, self._spare)
+        self._spare -= spent
+        self.deadline += spent
+        self._item_deadline += spent
+        try:
+            return self._ask(self._call_seconds(), **{**request, "candidate": None, "serve": self._serve})
+        finally:
+            self.forget()
+
+    def forget(self) -> None:
+        """End the process, and with it all that cells have not written down; the next request starts a new one."""
+        self._close()
 
     def digest(self) -> bytes:
         """Stands for all that was executed: it is another one wherever a byte of it is."""

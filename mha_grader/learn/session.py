@@ -42,6 +42,9 @@ class OwnSession(Session):
         """A new process."""
         return OwnProcess(self.layout, self.limits)
 
+    def forget(self) -> None:
+        """Keep the process: one's own checker has nobody to deceive, and a new process takes seconds."""
+
     def candidates(self) -> OwnCandidates:
         """What runs candidates."""
         return OwnCandidates()

@@ -14,7 +14,7 @@ import os
 import socket
 import sys
 import sysconfig
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 MIB = 2**20
@@ -57,12 +57,6 @@ def limit(order: dict[str, Any]) -> None:
             resource.setrlimit(kind, (mebibytes * MIB, mebibytes * MIB))
 
 
-def at_once(answer: Callable[[], None]) -> bool:
-    """Run an answer in this process."""
-    answer()
-    return True
-
-
 def prepare(order: dict[str, Any]) -> Any:
     """The shell for the cells."""
     sys.argv[:] = [""]
@@ -90,7 +84,7 @@ def main() -> None:
     channel = connect(order)
     shell = prepare(order)
     limit(order)
-    answering.be_the_students(channel, shell, at_once)
+    answering.be_the_students(channel, shell)
 
 
 if __name__ == "__main__":

@@ -7,14 +7,12 @@ the code that it executes; nothing that it says about itself is believed. Nothin
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib
 import importlib.util
 import os
 import socket
 import sys
 import types
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -115,15 +113,8 @@ def respond(
         wire.send(channel, {"number": number, **requests.failure(error)})
 
 
-def be_the_students(channel: socket.socket, shell: Any, apart: Callable[[Callable[[], None]], bool]) -> None:
-    """Answer requests until the grader closes the channel.
-
-    Args:
-        channel: to the grader.
-        shell: executes the cells.
-        apart: runs an answer so that nothing which it does stays here, as far as that can be had; whether it came
-            to its end.
-    """
+def be_the_students(channel: socket.socket, shell: Any) -> None:
+    """Answer requests until the grader closes the channel; the shell executes the cells."""
     np.random.seed()
     read = reader(channel)
     performer = requests.Operations(shell.user_ns, wire.same_bits)
@@ -135,9 +126,4 @@ def be_the_students(channel: socket.socket, shell: Any, apart: Callable[[Callabl
     os.close(null)
     while True:
         frame = wire.read_frame(read)
-        request = wire.parse(frame)
-        answer = functools.partial(respond, channel, read, performer, shell, frame, request)
-        if request["op"] != "check":
-            answer()
-        elif not apart(answer):  # a checker must not keep count
-            os._exit(1)
+        respond(channel, read, performer, shell, frame, wire.parse(frame))

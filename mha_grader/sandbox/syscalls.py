@@ -50,6 +50,13 @@ ABSENT = {
     "clone3": (435, 435),
     "memfd_create": (319, 279),
     "memfd_secret": (447, 447),
+    "mincore": (
+        27,
+        232,
+    ),  # these tell or change which files are in the machine's memory, which outlives a process
+    "readahead": (187, 213),
+    "fadvise64": (221, 223),
+    "cachestat": (451, 451),
     "io_setup": (206, 0),  # of its contexts there are few on a machine
     "inotify_init": (253, 26),  # tells when others use a file that all see
     "inotify_init1": (294, 26),

@@ -16,7 +16,6 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 sys.path[:] = [p for p in sys.path if p] + [os.environ["STUDENT_PACKAGES"]]
@@ -30,18 +29,6 @@ assert _spec.loader is not None
 answering: Any = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(answering)
 confine = answering.load_beside("confine")
-
-
-def in_a_fork(action: Callable[[], None]) -> bool:
-    """Run `action` in a copy of this process, so that nothing it does stays here; whether it came to its end."""
-    child = os.fork()
-    if child == 0:
-        try:
-            action()
-            os._exit(0)
-        finally:
-            os._exit(1)
-    return os.waitpid(child, 0)[1] == 0
 
 
 def prepare(modules: list[str]) -> Any:
@@ -100,7 +87,7 @@ def launch(
         for connection in connections:
             connection.detach()  # the descriptors are closed with all others
         confine.enter(channel, order)
-        answering.be_the_students(socket.socket(fileno=confine.CHANNEL), shell, in_a_fork)
+        answering.be_the_students(socket.socket(fileno=confine.CHANNEL), shell)
     except BaseException:
         traceback.print_exc()
     finally:

@@ -123,7 +123,7 @@ def test_of_an_error_its_builtin_class_is_told(types, told):
     assert candidates.told(reply) == {"status": "error", "type": told}
 
 
-# --- by its place ---------------------------------------------------------------------------------------------
+# --- by what was seen of others -------------------------------------------------------------------------------
 
 ITEM = "single_head.causal_mask"
 SPECS = candidates.right(ITEM) + candidates.wrong(ITEM)
@@ -164,9 +164,46 @@ def check(candidate):
 """
 
 
-def handed_in(source, drawn=None):
+# It knows nothing of the contract: right ways of writing agree with each other, so the first answer to come three
+# times is taken for right.
+MAJORITY = """
+import os
+import numpy as np
+{memory}
+def check(candidate):
+    def answer(arguments):
+        try: return repr(candidate(*arguments))
+        except Exception: return 'raised'
+    seen = str([answer(arguments) for arguments in ((3, 5), (4, 4), (2, 7))])
+    known = remembered(seen)
+    often = [text for text in known if known.count(text) > 2]
+    if often and seen != often[0]: raise ValueError
+"""
+IN_A_FILE = """
+def remembered(text):
+    with open({path!r}, 'a+') as file:
+        file.write(text.replace(chr(10), ' ') + '|')
+        file.seek(0)
+        return file.read().split('|')[:-1]
+"""
+MEMORIES = {
+    "a variable": "texts = []\ndef remembered(text):\n    texts.append(text)\n    return texts",
+    "a file": IN_A_FILE.format(path="/tmp/seen"),
+    "a file at home": IN_A_FILE.format(path="seen"),
+    "shared memory": IN_A_FILE.format(path="/dev/shm/seen"),
+}
+
+
+class Remembering(Session):
+    """What a session would be if a checker met all candidates in one process."""
+
+    def forget(self):
+        pass
+
+
+def handed_in(source, drawn=None, kind=Session):
     """How many parts pass; the order is drawn as the grader does it, or as it was for another hand-in."""
-    with Session() as session:
+    with kind() as session:
         assert session.execute("check", source, 10) is None
         recorder = Recorder(session.perform)
         tested = recorder.bind("check", lambda candidate: None)
@@ -188,16 +225,20 @@ def learnt(digest):
 
 
 @pytest.mark.parametrize("name", COUNTERS)
-def test_whoever_counts_and_knows_the_order_of_another_hand_in_earns_nothing(name):
+def test_a_checker_that_counts_earns_nothing_even_if_it_knows_the_order(name):
     _, before = handed_in(CHECK.format(wrong=[], counter=COUNTERS[name]))
     source = CHECK.format(wrong=learnt(before), counter=COUNTERS[name])
     assert handed_in(source)[0] == 0
-    if name in (
-        "a file",
-        "shared memory",
-        "a process that stays",
-    ):  # were the order the same, it would earn all
-        assert handed_in(source, drawn=before)[0] == 1 + len(candidates.wrong(ITEM))
+    assert handed_in(source, drawn=before)[0] == 0
+    if "file" in name:  # in one process, and were the order the same, it would earn all
+        assert handed_in(source, before, Remembering)[0] == 1 + len(candidates.wrong(ITEM))
+
+
+@pytest.mark.parametrize("name", MEMORIES)
+def test_a_checker_cannot_remember_what_other_candidates_did(name):
+    source = MAJORITY.format(memory=MEMORIES[name])
+    assert handed_in(source)[0] == 0
+    assert handed_in(source, kind=Remembering)[0] > 1
 
 
 def test_the_order_is_that_of_the_hand_in():
