@@ -72,7 +72,7 @@ def be_one(worker, shell, asked):
     worker.only_allow(order)
     channel = worker.connect(order)
     worker.limit(order)
-    worker.answering.be_the_students(channel, shell, worker.at_once)
+    worker.answering.be_the_students(channel, shell)
 
 
 def pass_on(order):
