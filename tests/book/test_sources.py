@@ -35,6 +35,12 @@ def test_lines_are_short_enough_to_read_and_code_to_fit_its_box(page):
     assert [line for line in CODE.sub("", text).splitlines() if len(line) > 120] == []
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if page.stem not in TABLES], ids=name_of)
+def test_no_line_of_text_is_taken_for_a_comment(page):
+    """MyST leaves out a line that begins with a percent sign, and cuts the paragraph in two."""
+    assert re.findall(r"^ *%.*", CODE.sub("", page.read_text("utf-8")), re.MULTILINE) == []
+
+
 @pytest.mark.parametrize("page", CHAPTERS, ids=name_of)
 def test_a_chapter_has_all_its_parts(page):
     text = page.read_text("utf-8")
