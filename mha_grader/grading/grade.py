@@ -147,6 +147,7 @@ class Attempt:
     source: str
     notes: tuple[str, ...] = ()  # for the student
     helpers: tuple[library_use.Helper, ...] = ()  # in cells that the student added
+    added: tuple[str, ...] = ()  # the sources of these cells
     wrong_basis: tuple[str, ...] = ()  # earlier items that it rests on and that lost points
 
 
@@ -175,7 +176,7 @@ def _grade_items(
             record = before.get(item)
             if record is None or not _still_holds(assignment, record, wrong_basis):
                 notes = (*rebuilt.item_notes.get(written or item, ()), *rebuilt.hints.get(item, ()))
-                attempt = Attempt(source, notes, helpers, wrong_basis)
+                attempt = Attempt(source, notes, helpers, tuple(added), wrong_basis)
                 if assignment.plain and not plain.tests_of(assignment)[item].apart:
                     record = ItemRecord(item, ())
                     beside.append((stop, attempt))
@@ -223,6 +224,8 @@ def _grade_item(
     flags += others.given_elsewhere(assignment, item, attempt.source)
     if any(part.in_process for part in parts):
         flags += library_use.reaches_out(attempt.source)
+    else:
+        flags += library_use.reaches_in(attempt.source, solution, attempt.added)
     tests = assignment.tests_digest(item)
     return ItemRecord(item, parts, attempt.source, attempt.notes, flags, tests, stood_in)
 

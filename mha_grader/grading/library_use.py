@@ -26,6 +26,10 @@ INNER = frozenset({
     "sys", "os", "builtins", "__builtins__", "gc", "inspect", "ctypes", "atexit", "signal", "globals",
     "setattr", "get_ipython", "mock", "unittest",
 })  # fmt: skip
+# Of these, what an honest cell hardly ever needs: with them code can reach what runs it, wherever they stand.
+INSIDE = frozenset({
+    "gc", "inspect", "ctypes", "_getframe", "f_back", "tb_frame", "gi_frame", "__subclasses__", "__globals__",
+})  # fmt: skip
 MAX_PIECES = 20  # of a text that is put together: with more it would take long
 
 
@@ -157,6 +161,31 @@ def _text(node: ast.AST) -> str | None:
         else:
             return None
     return "".join(reversed(pieces))
+
+
+def reaches_in(source: str, solution: Cell, added: Iterable[str] = ()) -> tuple[str, ...]:
+    """What a person should look at, since it can reach what runs the code and says what a call changed.
+
+    Args:
+        source: the student's cell.
+        solution: the item's solution cell; what it uses itself is fine.
+        added: the cells that the student added.
+    """
+    own = {name for name, _ in _mentions(solution.source)}
+    found = [
+        f"line {line} uses {name}: {text}" for name, (line, text) in _inner(source, (INNER | INSIDE) - own)
+    ]
+    for cell in added:
+        found += [
+            f"in a cell that was added, line {line} uses {name}: {text}"
+            for name, (line, text) in _inner(cell, INSIDE)
+        ]
+    return tuple(f"{line} (which can reach what runs the code)" for line in found)
+
+
+def _inner(source: str, names: frozenset[str]) -> list[tuple[str, tuple[int, str]]]:
+    used = _first(_mentions(source), source)
+    return [(name, used[name]) for name in used if name in names]
 
 
 def reaches_out(source: str) -> tuple[str, ...]:

@@ -49,6 +49,8 @@ SHARED_NAMES = frozenset({
     "input", "locals", "mock", "open", "patch", "redirect_stdout", "setattr", "vars", "warns",
 })  # fmt: skip
 LONG = 14_000  # bits of an integer: JSON does not read many more
+# Kinds of results. An array without entries equals any number, as far as NumPy's comparisons go.
+NONE, SINGLE, FULL, EMPTY, EMPTY_ARRAY = "none", "single", "full", "empty", "empty array"
 SILENT = (StopIteration, StopAsyncIteration)  # would end a loop of the test, and not the test
 
 
@@ -68,6 +70,10 @@ class Test:
     values: tuple[str, ...]  # what else they define
     apart: bool
     failure: str = ""  # why the solutions fail it, if they do
+    changing: frozenset[str] = frozenset()  # functions of which the solutions change arguments in it
+    results: Mapping[str, frozenset[str]] = field(
+        default_factory=dict
+    )  # kinds that the solutions return in it
 
 
 def tests_of(assignment: Assignment) -> Mapping[str, Test]:
@@ -156,17 +162,17 @@ def _looked_at(
         values=tuple(sorted(mine - set(functions))),
         apart=False,
     )
-    apart = (
-        not cell.in_process
-        and _may_run_apart(test, body, needed, namespace)
-        and _passes_apart(test, namespace, files)
-    )
+    may = not cell.in_process and _may_run_apart(test, body, needed, namespace)
+    calls = _calls_apart(test, namespace, files) if may else None
     failure = ""
     try:
         exec(compile(test.source, f"<{cell.id}>", "exec"), namespace)
     except Exception as error:
         failure = f"{type(error).__name__}: {error}"
-    return dataclasses.replace(test, apart=apart, failure="" if apart else failure)
+    if calls is None:
+        return dataclasses.replace(test, failure=failure)
+    results = {name: frozenset(kinds) for name, kinds in calls.results.items()}
+    return dataclasses.replace(test, apart=True, changing=frozenset(calls.changing), results=results)
 
 
 def _needed(
@@ -218,8 +224,8 @@ def _may_run_apart(
     return bool(test.functions or test.values)  # else it would say nothing of the student's
 
 
-def _passes_apart(test: Test, namespace: Mapping[str, Any], files: Path) -> bool:
-    """Whether the solutions pass a test where only data goes between the two."""
+def _calls_apart(test: Test, namespace: Mapping[str, Any], files: Path) -> Calls | None:
+    """What the solutions did, if they pass a test where only data goes between the two."""
     perform = local(
         **{name: namespace[name] for name in (*test.functions, *test.values) if name in namespace}
     )
@@ -227,8 +233,8 @@ def _passes_apart(test: Test, namespace: Mapping[str, Any], files: Path) -> bool
     try:
         calls = run_apart(test, recorder, files)
     except Exception:
-        return False
-    return not calls.not_data
+        return None
+    return None if calls.not_data else calls
 
 
 def _with_numbers_of_its_own(perform: Perform) -> Perform:
@@ -266,7 +272,7 @@ def part_of(assignment: Assignment, item: str, recorder: Recorder | None = None)
     def run(rng: np.random.Generator) -> None:
         assert recorder is not None
         if test.apart:
-            run_apart(test, recorder, assignment.files)
+            judge_apart(test, recorder, assignment.files)
         else:
             judge_in_process(test, recorder)
 
@@ -305,11 +311,14 @@ class Calls:
 
     recorder: Recorder
     namespace: dict[str, Any]
+    writes_back: bool = True  # whether what a call did to its arguments is done to the test's own
+    changing: set[str] = field(default_factory=set)  # functions that changed arguments
+    results: dict[str, set[str]] = field(default_factory=dict)  # kinds of results by function
     ended: Exception | None = None  # the first call that gave neither a result nor an error of the code
     not_data: set[str] = field(default_factory=set)  # types of values that could not go over
 
     def call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a student's function; what it does to its arguments is done to these.
+        """Call a student's function; what it does to its arguments is done to these, if it should be.
 
         Raises:
             Exception: of the class that it raised, as far as the test can know it.
@@ -331,7 +340,11 @@ class Calls:
         if len(after) != len(args) or by_name.keys() != kwargs.keys():
             raise CallError("died")
         for given, now in (*zip(args, after, strict=True), *((kwargs[key], by_name[key]) for key in kwargs)):
-            _write_back(given, now)
+            if _is_changed(given, now):
+                self.changing.add(name)
+                if self.writes_back:
+                    _write_back(given, now)
+        self.results.setdefault(name, set()).add(_kind(result))
         self._note(result)
         return _scalars(result)
 
@@ -369,14 +382,34 @@ class StudentsFunction:
         return self._calls.call(self._name, args, kwargs)
 
 
-def run_apart(test: Test, recorder: Recorder, files: Path) -> Calls:
+def judge_apart(test: Test, recorder: Recorder, files: Path) -> None:
+    """Run a test in this process, and again on arguments that stay as they were, if they should have stayed so.
+
+    A comparison with nothing holds: of arrays without entries, and of what was emptied or overwritten meanwhile.
+
+    Raises:
+        Exception: what the test ends with.
+        Mismatch: if it passes because a function returned nothing to compare.
+    """
+    calls = run_apart(test, recorder, files)
+    if calls.changing - test.changing:
+        run_apart(test, recorder, files, writes_back=False)
+    for name, kinds in calls.results.items():
+        known = test.results.get(name, frozenset())
+        if known and (
+            (EMPTY_ARRAY in kinds and known <= {FULL, SINGLE}) or (EMPTY in kinds and known <= {FULL})
+        ):
+            raise Mismatch(f"{name} returned something empty where there should be values")
+
+
+def run_apart(test: Test, recorder: Recorder, files: Path, *, writes_back: bool = True) -> Calls:
     """Run a test in this process.
 
     Raises:
         Exception: what the test ends with. A call that gave no result counts, even if the test goes on after it.
     """
     namespace: dict[str, Any] = {"__name__": "__main__", "print": _print, "display": _print}
-    calls = Calls(recorder, namespace)
+    calls = Calls(recorder, namespace, writes_back)
     for name in test.functions:
         value = calls.fetch(name)
         if not isinstance(value, wire.Opaque):
@@ -445,10 +478,23 @@ def _through_wire(value: Any) -> Any:
     return wire.decode(tree, memoryview(b"".join(buffers)))
 
 
+def _kind(value: Any) -> str:
+    """Which kind of result a value is; a list of nothing but empty things is empty."""
+    if (shape := getattr(value, "shape", None)) is not None:
+        return EMPTY_ARRAY if 0 in tuple(shape) else FULL if len(shape) else SINGLE
+    if isinstance(value, dict | str | bytes):
+        return FULL if value else EMPTY
+    if isinstance(value, list | tuple):
+        return EMPTY if {_kind(each) for each in value} <= {EMPTY, EMPTY_ARRAY} else FULL
+    return SINGLE if value is not None else NONE
+
+
+def _is_changed(given: Any, now: Any) -> bool:
+    return type(given) is type(now) and not wire.same_bits(given, now)
+
+
 def _write_back(given: Any, now: Any) -> None:
     """Make an argument what the call has made of it."""
-    if type(given) is not type(now) or wire.same_bits(given, now):
-        return
     if isinstance(given, list):
         given[:] = _scalars(now)
     elif isinstance(given, dict):

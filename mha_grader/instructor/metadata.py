@@ -47,7 +47,7 @@ def gradescope(data: bytes) -> dict[str, Submission]:
     import yaml  # type: ignore[import-untyped]
 
     try:
-        found = yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        found = yaml.load(data, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))  # 007 stays 007
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise CourseError(f"cannot read {GRADESCOPES} of the archive: {str(error).splitlines()[0]}") from None
     if not isinstance(found, dict):
@@ -58,14 +58,25 @@ def gradescope(data: bytes) -> dict[str, Submission]:
 def _submission(about: Mapping[str, Any]) -> Submission:
     submitters = about.get(":submitters")
     people = tuple(_person(each) for each in submitters or () if isinstance(each, dict))
-    time = about.get(":created_at")
-    if isinstance(time, datetime) and time.tzinfo is None:
-        time = time.replace(tzinfo=UTC)
-    return Submission(people, time if isinstance(time, datetime) else None)
+    return Submission(people, _time(about.get(":created_at")))
+
+
+def _time(text: Any) -> datetime | None:
+    """The time that YAML takes a text for; UTC if it names no zone."""
+    import yaml
+
+    try:
+        time = yaml.safe_load(text) if isinstance(text, str) else None
+    except (yaml.YAMLError, ValueError):
+        return None
+    if not isinstance(time, datetime):
+        return None
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _person(about: Mapping[str, Any]) -> Origin:
-    name, number, email = (str(about.get(key) or "").strip() for key in (":name", ":sid", ":email"))
+    found = (about.get(key) for key in (":name", ":sid", ":email"))
+    name, number, email = (value.strip() if isinstance(value, str) else "" for value in found)
     return Origin("gradescope", name, number or email, email=email)
 
 

@@ -29,6 +29,7 @@ MAX_BYTES = 20 * 2**20
 # leave out what cannot be seen.
 FORMULA = re.compile(r"^[\s\"\x00\u200b-\u200f\u2060\ufeff]*[=+@\uff1d\uff0b\uff0d\uff20-]")
 # Which field of a student is what a platform tells in its archives beside a name.
+OWN_NUMBERS = ("gradescope",)  # where students enter their number themselves
 NUMBERS: Mapping[Scheme, tuple[str, ...]] = {
     "moodle": ("moodle", "id"),
     "canvas": ("canvas",),
@@ -133,9 +134,13 @@ class Roster:
         roster knows.
         """
         column = NUMBERS[origin.scheme]
-        known = set(self._holders(column, origin.user)) | set(self._holders(("email",), origin.email))
+        by_address = set(self._holders(("email",), origin.email))
+        known = set(self._holders(column, origin.user)) | by_address
         if len(known) == 1:
-            return known.pop()
+            (student,) = known
+            if origin.scheme in OWN_NUMBERS and student.email and origin.email and not by_address:
+                return f"its number is that of {student.id}, but its address is not"
+            return student
         if known:
             return f"its number and its address belong to different students: {_ids(known)}"
         if origin.scheme in BY_NAME and not origin.email:

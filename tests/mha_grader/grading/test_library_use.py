@@ -1,9 +1,15 @@
 """A library's version of what was to be built is shown to a person, whatever it is called, and nothing else is."""
 
+import inspect
+from pathlib import Path
+
 import pytest
 
-from mha_grader.course.assignment import Cell
+from mha_grader.course.assignment import Cell, assignment_names, load_assignment
 from mha_grader.grading import library_use
+from mha_lib.styles import styles
+
+ROOT = Path(__file__).parents[3]
 
 LIBRARY = (
     "MultiheadAttention",
@@ -123,3 +129,38 @@ def test_a_text_of_very_many_pieces_is_not_put_together():
     name = "scaled_dot_product_attention"
     assert flags(" + ".join(map(repr, name))) == ()
     assert len(flags(" + ".join(map(repr, (name[:5], *name[5:20], name[20:]))))) == 1
+
+
+def reaches_in(source, added=(), solution=""):
+    return library_use.reaches_in(source, Cell("item", "solution", "", solution, "item"), added)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import gc\nfor one in gc.get_objects(): pass",
+        "from sys import _getframe as up\nframe = up(1)",
+        "import inspect",
+        "def f(x):\n    try: raise ValueError\n    except ValueError as e: e.__traceback__.tb_frame.f_back",
+        "f = getattr(frame, 'f_' + 'back')",
+        "().__class__.__base__.__subclasses__()",
+        "%time\nimport ctypes",
+    ],
+)
+def test_what_can_reach_what_runs_the_code_is_shown(source):
+    assert any("can reach what runs the code" in flag for flag in reaches_in(source))
+    assert any("in a cell that was added" in flag for flag in reaches_in("x = 1", added=[source]))
+
+
+def test_what_the_solution_uses_and_harmless_cells_are_not_shown():
+    assert reaches_in("import sys\nsys.float_info", solution="import sys") == ()
+    assert reaches_in("x = 1", added=["import sys, os\nprint(sys.version, os.listdir())"]) == ()
+
+
+@pytest.mark.parametrize("name", assignment_names(ROOT))
+def test_no_right_style_reaches_what_runs_it(name):
+    assignment = load_assignment(ROOT, name)
+    for item in assignment.items:
+        solution = assignment.cell("solution", item)
+        for style in styles(name, item).values():
+            assert library_use.reaches_in(inspect.getsource(style), solution) == ()

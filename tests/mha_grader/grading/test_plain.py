@@ -23,6 +23,7 @@ APART = {
     "stack": {"doubles"},
     "tables": {"scaled"},
     "essay": {"f", "plot", "shown"},
+    "loose": {"loose"},
 }
 
 
@@ -173,6 +174,40 @@ def test_what_is_not_data_is_named(course):
         course, "ps1", {"squares": "def squares(n):\n    return (i * i for i in range(1, n + 1))"}
     )
     assert "type generator" in record.items[0].parts[0].message
+
+
+LOOSE = {
+    "doubled": "def doubled(x): return 2 * x",
+    "middle": "def middle(values): return sum(values) / len(values)",
+    "ordered": "def ordered(values): return sorted(values)",
+    "words": "def words(text): return text.split()",
+}
+NOTHING = {
+    "an array without entries": "def doubled(x): return np.empty((0, *x.shape))",
+    "an argument overwritten": "def doubled(x):\n    x[...] = 0\n    return x",
+    "no number": "def middle(values): return np.array([])",
+    "an argument emptied": "def ordered(values):\n    values.clear()\n    return values",
+}
+FINE = {
+    "sorted in place": "def ordered(values):\n    values.sort()\n    return values",
+    "an array without axes": "def middle(values): return np.mean(values)",
+    "another kind of nothing": "def words(text): return tuple(text.split())",
+}
+
+
+def loosely(course, code):
+    name = code.split("(")[0].removeprefix("def ")
+    return graded(course, "loose", {"loose": "\n".join((LOOSE | {name: code}).values())})
+
+
+@pytest.mark.parametrize("form", NOTHING)
+def test_nothing_to_compare_is_no_pass(course, form):
+    assert loosely(course, NOTHING[form]).score == 0
+
+
+@pytest.mark.parametrize("form", FINE)
+def test_what_is_right_in_another_form_passes(course, form):
+    assert loosely(course, FINE[form]).score == 4
 
 
 EQUAL = """

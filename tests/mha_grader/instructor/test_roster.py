@@ -71,6 +71,20 @@ def test_gradescopes_group_has_one_hand_in_and_strangers_are_listed(course, gath
         gather(files)
 
 
+def test_a_number_that_someone_else_entered_in_gradescope_is_not_taken(course, gather):
+    stranger = GRADESCOPE.replace("sid: ''", "sid: s4")
+    files = {f"assignment_1_export/submission_6/{NOTEBOOK}": "of eve"}
+    found = gather(files | {"assignment_1_export/submission_metadata.yml": stranger})
+    assert "its number is that of s4, but its address is not" in next(iter(found.unknown.values()))
+    assert submitted(course) == {}
+
+
+def test_gradescopes_numbers_are_what_is_written():
+    text = GRADESCOPE.replace("sid: s1", "sid: 007").replace("sid: s2", "sid: &a [1, 2]")
+    ann, bob = metadata.gradescope(text.encode())["submission_5"].people
+    assert (ann.user, bob.user) == ("007", "bob@x.edu")
+
+
 def test_a_name_that_two_have_is_not_guessed(course, gather):
     found = gather({f"Cyd Doe_1_assignsubmission_file_/{NOTEBOOK}": "whose?"})
     assert "2 students have this name: s3, s4" in next(iter(found.unknown.values()))
