@@ -47,7 +47,7 @@ def belongs_to(assignment: Assignment, cells: Sequence[Mapping[str, Any]]) -> st
 def given_elsewhere(assignment: Assignment, item: str, source: str) -> tuple[str, ...]:
     """What a person should look at: the code of an item is what another released notebook gives.
 
-    Comments and docstrings do not count, nor does the layout.
+    Comments and docstrings do not count, nor does the layout, nor the name.
 
     Args:
         assignment: the item's assignment.
@@ -57,16 +57,16 @@ def given_elsewhere(assignment: Assignment, item: str, source: str) -> tuple[str
     own = _definitions(source).get(item) if len(source) <= MAX_PARSED else None
     if own is None:
         return ()
-    same = [other.name for other in assignment.others if own in _given(other, item)]
+    same = [other.name for other in assignment.others if own in _given(other)]
     return (f"{item} is the code that the notebook {' and '.join(same)} gives",) if same else ()
 
 
-def _given(other: Released, item: str) -> list[str]:
-    return [found[item] for given in other.given if item in (found := _given_definitions(given))]
+def _given(other: Released) -> set[str]:
+    return {code for given in other.given for code in _given_definitions(given).values()}
 
 
 def _definitions(source: str) -> dict[str, str]:
-    """What code defines at its top level as functions and classes, in a form without comments and docstrings."""
+    """What code defines at its top level, by name: functions and classes without their names and comments."""
     try:
         body = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -77,7 +77,7 @@ def _definitions(source: str) -> dict[str, str]:
             for node in ast.walk(statement):
                 if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
                     node.body = node.body[1:]
-            found[statement.name] = ast.dump(statement)
+            found[statement.name] = ast.dump(statement).replace(repr(statement.name), "itself")
     return found
 
 

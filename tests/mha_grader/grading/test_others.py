@@ -70,6 +70,13 @@ def test_code_that_lies_in_a_file_beside_another_notebook_is_shown_to_a_person()
     assert found == ("split_heads is the code that the notebook efficient_heads and real_heads gives",)
 
 
+def test_another_name_does_not_hide_code_that_a_notebook_gives():
+    assignment = load_assignment(COURSE, "pitfalls")
+    solution = assignment.cell("solution", "repaired_split").source
+    (found,) = others.given_elsewhere(assignment, "repaired_split", solution)
+    assert "efficient_heads" in found  # there it is called split_heads
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_each_released_notebook_of_the_course_is_its_own_assignments(name):
     assignment = load_assignment(COURSE, name)
