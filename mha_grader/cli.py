@@ -28,7 +28,7 @@ DESCRIPTION = """\
 Grade hand-ins of the multi-head attention course in a sandbox, and say why.
 
 A week of an instructor:
-  mha-grade collect single_head submissions.zip    unpack what Moodle or Canvas gives, into submitted/
+  mha-grade collect single_head submissions.zip    unpack a platform's zip file into submitted/
   mha-grade grade single_head        grade all that lies in submitted/<student>/single_head/
   mha-grade feedback single_head     write a page for each student into feedback/
   mha-grade export single_head       write the scores to grades/single_head.csv and .json

@@ -15,7 +15,9 @@ def details(old: SubmissionRecord, new: SubmissionRecord) -> Iterator[str]:
     yield f"{old.score:g} became {new.score:g} with version {new.version} ({_why(old, new)})"
     old_items = {item.item: item for item in old.items}
     for item in new.items:
-        yield from _item(old_items.get(item.item), item)
+        yield from _item(old_items.pop(item.item, None), item)
+    for name, gone in old_items.items():
+        yield f"  {name}: dropped, had {gone.score:g}"
 
 
 def summary(
@@ -54,8 +56,12 @@ def _why(old: SubmissionRecord, new: SubmissionRecord) -> str:
 
 
 def _outcomes(old: SubmissionRecord, new: SubmissionRecord) -> Iterator[str]:
-    """The parts of a student whose points changed, each with the direction."""
-    before = {(item.item, part.name): part.points for item in old.items for part in item.parts}
+    """The items of a student that are gone, and the parts whose points changed, each with the direction."""
+    kept = {item.item for item in new.items}
+    yield from (f"{item.item}, dropped" for item in old.items if item.item not in kept)
+    before = {
+        (item.item, part.name): part.points for item in old.items if item.item in kept for part in item.parts
+    }
     after = {(item.item, part.name): part.points for item in new.items for part in item.parts}
     for item, name in dict.fromkeys((*after, *before)):
         gain = after.get((item, name), 0.0) - before.get((item, name), 0.0)

@@ -58,7 +58,10 @@ def given_elsewhere(assignment: Assignment, item: str, source: str) -> tuple[str
     if own is None:
         return ()
     same = [other.name for other in assignment.others if own in _given(other)]
-    return (f"{item} is the code that the notebook {' and '.join(same)} gives",) if same else ()
+    if not same:
+        return ()
+    who = f"notebook {same[0]} gives" if len(same) == 1 else f"notebooks {' and '.join(same)} give"
+    return (f"{item} is the code that the {who}",)
 
 
 def _given(other: Released) -> set[str]:

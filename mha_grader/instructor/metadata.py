@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -98,17 +98,34 @@ def sakai_time(text: str) -> datetime | None:
 def parse_time(text: str) -> datetime | None:
     """A day and an hour as people and Moodle write them, in this machine's time zone if they name none.
 
-    None for anything else, also for days that are written in digits in an order that is not said, as 3/4/2026.
+    None for anything else, also for days that are written in digits in an order that is not said, as 3/4/2026,
+    and for a zone that the machine does not know.
     """
     from dateutil import parser  # type: ignore[import-untyped]
 
     if len(text) > 100 or DIGITS_ONLY.search(text) or not A_DAY_AND_AN_HOUR.search(text):
         return None
     try:
-        found = parser.parse(text)
+        found = parser.parse(text, tzinfos=_zone)
         return found.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
+
+
+def _zone(name: str | None, offset: int | None) -> tzinfo | None:
+    """The zone of a name such as CET, or of an offset in seconds; None if the text has neither.
+
+    Raises:
+        ValueError: if the name is unknown. By itself, dateutil would take the time for this machine's.
+    """
+    from dateutil import tz
+
+    if offset is not None:
+        return timezone(timedelta(seconds=offset))
+    zone: tzinfo | None = tz.gettz(name) if name else None
+    if name and zone is None:
+        raise ValueError(name)
+    return zone
 
 
 def times_table(path: Path) -> dict[str, datetime]:

@@ -115,9 +115,16 @@ def _remarks(record: SubmissionRecord, entry: Entry) -> list[str]:
     ]
     found += [f"{name} {CHANGED}" for name, why in entry.waiting(record).items() if why == CHANGED]
     if entry.penalty:
-        found.append(f"{entry.late_seconds / 86400:.1f} days late")
+        found.append(_how_late(entry.late_seconds))
     found += ["look at its files"] if record.flags else []
     return found + [f"look at {item.item}" for item in record.items if item.flags]
+
+
+def _how_late(seconds: float) -> str:
+    for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= length:
+            return f"{seconds / length:.1f} {unit} late"
+    return "less than a minute late"
 
 
 def print_missing(students: Sequence[str]) -> None:

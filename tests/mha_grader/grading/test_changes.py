@@ -46,6 +46,17 @@ def test_a_class_is_told_in_a_few_lines():
     assert list(summary(before, before)) == list(summary({}, after)) == []
 
 
+def test_a_dropped_item_is_one_line_and_not_one_for_each_of_its_parts():
+    answers = ItemRecord("answers", (replace(PASSED, name="first"), replace(PASSED, name="second")))
+    old, new = record(PASSED), record(PASSED, version="2")
+    old = replace(old, items=(*old.items, answers))
+    assert list(details(old, new)) == [
+        "6 became 2 with version 2 (other tests)",
+        "  answers: dropped, had 4",
+    ]
+    assert list(summary({"ann": old}, {"ann": new}))[1:] == ["  answers, dropped: 1"]
+
+
 def test_of_many_parts_those_are_told_that_changed_for_most():
     names = [f"p{i}" for i in range(30)]
     before = {"ann": record(*(PartRecord(name, 1, "fail") for name in names))}

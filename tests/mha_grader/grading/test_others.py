@@ -67,7 +67,7 @@ def test_code_that_lies_in_a_file_beside_another_notebook_is_shown_to_a_person()
     text = (COURSE / "exercises" / "efficient_heads" / "given.py").read_text("utf-8")
     (split_heads,) = [each for each in ast.parse(text).body if getattr(each, "name", "") == "split_heads"]
     found = others.given_elsewhere(assignment, "split_heads", ast.unparse(split_heads))
-    assert found == ("split_heads is the code that the notebook efficient_heads and real_heads gives",)
+    assert found == ("split_heads is the code that the notebooks efficient_heads and real_heads give",)
 
 
 def test_another_name_does_not_hide_code_that_a_notebook_gives():

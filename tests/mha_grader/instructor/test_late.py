@@ -42,3 +42,23 @@ def test_a_plugin_of_the_course_an_extension_and_late_days(tmp_path, monkeypatch
     assert penalty() == 1.0
     assert cli.main(["--course", str(root), "extend", "ann", NAME, "2026-03-03"]) == 0
     assert penalty() == 0.0
+
+
+@pytest.mark.parametrize(
+    ("time", "words"),
+    [
+        ("2026-03-01 12:00:01 UTC", "less than a minute late"),
+        ("2026-03-01 12:33:00 UTC", "33.0 minutes late"),
+        ("2026-03-01 15:30:00 UTC", "3.5 hours late"),
+        ("2026-03-04 00:00:00 UTC", "2.5 days late"),
+    ],
+)
+def test_the_table_says_how_late_in_a_unit_that_fits(tmp_path, monkeypatch, capsys, time, words):
+    monkeypatch.setattr(schedule, "FEW", 1000)
+    root = make(tmp_path / "course", '\nc.LateSubmissionPlugin.penalty_method = "zero"\n')
+    (hand_in(root, "ann") / "timestamp.txt").write_text(time)
+    with gradebook._opened(gradebook.course_directory(Course(root)).db_url) as book:
+        book.find_assignment(NAME).duedate = datetime(2026, 3, 1, 12)
+        book.db.commit()
+    assert cli.main(["--course", str(root), "grade", NAME]) == 0
+    assert words in capsys.readouterr().out

@@ -1,10 +1,12 @@
 """When a hand-in came, from whatever its timestamp.txt holds."""
 
 import os
-from datetime import datetime
+import time
+from datetime import UTC, datetime
 
 import pytest
 
+from mha_grader.instructor.metadata import parse_time
 from mha_grader.instructor.timestamps import is_unreadable, small_file, timestamp
 
 TIME = "2026-02-03 14:05:06.5 UTC"
@@ -47,3 +49,29 @@ def test_a_link_is_not_followed_and_is_named(tmp_path):
     os.symlink(tmp_path / "secret", tmp_path / "timestamp.txt")
     assert small_file(tmp_path / "timestamp.txt") == ""
     assert is_unreadable(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "hour"),
+    [
+        ("2026-11-05 18:00 CET", 17),
+        ("2026-07-05 18:00 EET", 15),  # in summer
+        ("2026-11-05 18:00 EST", 23),
+        ("2026-11-05 18:00 UTC", 18),
+        ("2026-11-05T18:00Z", 18),
+        ("2026-11-05 18:00 -0300", 21),
+        ("Thursday, 5 November 2026, 6:00 PM", 18),
+    ],
+)
+def test_a_date_that_a_person_writes_is_in_the_zone_that_it_names(text, hour, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "UTC")
+        time.tzset()
+        found = parse_time(text)
+    time.tzset()
+    assert found is not None
+    assert (found.astimezone(UTC).hour, found.astimezone(UTC).minute) == (hour, 0)
+
+
+def test_a_zone_that_nobody_knows_is_not_taken_for_this_machines():
+    assert parse_time("2026-11-05 18:00 QQT") is None
