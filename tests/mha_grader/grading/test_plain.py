@@ -1,5 +1,6 @@
 """nbgrader's notebooks as people have them: graded rightly, and nothing that hostile code does helps it apart."""
 
+import contextlib
 import json
 import shutil
 
@@ -15,6 +16,8 @@ from mha_grader.course.folders import Course
 from mha_grader.grading import grade, plain, reference
 from mha_grader.grading.settings import settings_of
 from mha_grader.instructor import gradebook
+from mha_grader.testing.errors import Mismatch
+from mha_grader.testing.proxies import Recorder, local
 from tests.mha_grader import plain_assignments as plain_courses
 
 APART = {
@@ -152,6 +155,46 @@ def test_an_argument_that_is_changed_in_place_is_changed_for_the_test(course):
     assert statuses(graded(course, "arrays", {"centred": spoils}))["centred_values"] == "fail"
     keeps = "def clip(values, low):\n    if type(values) is not list:\n        raise TypeError\n"
     assert statuses(graded(course, "arrays", {"clip": keeps}))["clip"] == "fail"
+
+
+SAID_OF = {
+    "an empty array": ("return 2 * x", "return np.empty((0, *x.shape))", "f returned something empty"),
+    "an empty list": ("return [2 * y for y in x]", "return []", "f returned something empty"),
+    "an empty part": ("return 2 * x, 3", "return x[:0], 3", "f returned something empty"),
+    "arguments": ("return 2 * x", "x[...] = 0\n    return x", "f changes its arguments"),
+    "arguments that are emptied": (
+        "return 2 * x",
+        "x[...] = 0\n    return x[:0]",
+        "f returned something empty",
+    ),
+    "right, in place": ("return 2 * x", "x *= 2\n    return x", ""),
+    "both in place": ("x *= 2\n    return x", "x *= 2\n    return x", ""),
+    "both empty": ("return x[:0]", "return x[:0]", ""),
+}
+CHECKS = {
+    "an empty list": "assert all(y == z for y, z in zip(f(x), 2 * x))",
+    "an empty part": "assert all(y == z for y, z in zip(f(x)[0], 2 * x))",
+    "arguments that are emptied": "assert all(y == z for y, z in zip(f(x), 2 * x))",
+    "both empty": "assert all(y == 2 for y in f(x))",
+    "right, in place": "assert np.allclose(f(x), [2, 4])",
+    "both in place": "assert f(x) is not None and np.allclose(x, [2, 4])",
+}
+
+
+@pytest.mark.parametrize("what", SAID_OF)
+def test_nothing_empty_and_no_changed_argument_passes_for_a_result(tmp_path, what):
+    right, students, words = SAID_OF[what]
+    solution = f"def f(x):\n    ### BEGIN SOLUTION\n    {right}\n    ### END SOLUTION"
+    check = "x = np.array([1.0, 2.0])\n" + CHECKS.get(what, "assert np.allclose(f(x), 2 * x)")
+    cells = [plain_courses.given("import numpy as np"), plain_courses.graded(solution, "f", solution=True)]
+    notebook = plain_courses.notebook(*cells, plain_courses.graded(check, "test_f", points=1))
+    found = plain._tests_of(plain_nbgrader.read("one", notebook, notebook)[1], tmp_path)["f"]
+    assert found.apart
+    namespace = {"np": np}
+    exec(f"def f(x):\n    {students}", namespace)
+    recorder = Recorder(local(f=namespace["f"]))
+    with pytest.raises(Mismatch, match=words) if words else contextlib.nullcontext():
+        plain.run_apart(found, recorder, tmp_path)
 
 
 def test_values_that_students_assign_are_theirs(course):
