@@ -46,8 +46,12 @@ def gradescope(data: bytes) -> dict[str, Submission]:
     """
     import yaml  # type: ignore[import-untyped]
 
+    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
-        found = yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        # Ids are the text that stands there: 007 is no number. A few aliases can stand for gigabytes.
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(data, Loader=loader)):
+            raise CourseError(f"{GRADESCOPES} of the archive has aliases, which Gradescope does not write")
+        found = yaml.load(data, Loader=loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise CourseError(f"cannot read {GRADESCOPES} of the archive: {str(error).splitlines()[0]}") from None
     if not isinstance(found, dict):
@@ -58,10 +62,16 @@ def gradescope(data: bytes) -> dict[str, Submission]:
 def _submission(about: Mapping[str, Any]) -> Submission:
     submitters = about.get(":submitters")
     people = tuple(_person(each) for each in submitters or () if isinstance(each, dict))
-    time = about.get(":created_at")
-    if isinstance(time, datetime) and time.tzinfo is None:
-        time = time.replace(tzinfo=UTC)
-    return Submission(people, time if isinstance(time, datetime) else None)
+    return Submission(people, _gradescopes_time(about.get(":created_at")))
+
+
+def _gradescopes_time(text: Any) -> datetime | None:
+    """The time as in 2026-11-01 20:30:00 Z, in UTC if no zone is named."""
+    try:
+        time = datetime.fromisoformat(re.sub(r"\s+(?=Z|[+-]\d)", "", str(text).strip()))
+    except ValueError:
+        return None
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _person(about: Mapping[str, Any]) -> Origin:

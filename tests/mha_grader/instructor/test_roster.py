@@ -71,6 +71,26 @@ def test_gradescopes_group_has_one_hand_in_and_strangers_are_listed(course, gath
         gather(files)
 
 
+def test_gradescopes_number_with_a_strangers_address_is_nobodys(course, gather):
+    about = "submission_6:\n  :submitters:\n  - :name: Ann Lee\n    :sid: s1\n    :email: eve@x.edu\n"
+    folder = "assignment_1_export"
+    files = {f"{folder}/submission_6/{NOTEBOOK}": "6", f"{folder}/submission_metadata.yml": about}
+    found = gather(files)
+    assert "its number is that of s1" in next(iter(found.unknown.values()))
+    assert submitted(course) == {}
+
+
+def test_gradescopes_ids_are_the_text_that_stands_there_and_aliases_are_refused():
+    about = "submission_6:\n  :submitters:\n  - :name: No\n    :sid: 0017\n  :created_at: %s\n"
+    found = metadata.gradescope((about % "2026-11-01 20:30:00 +0100").encode())["submission_6"]
+    assert (found.people[0].name, found.people[0].user) == ("No", "0017")
+    assert found.time is not None
+    assert found.time.isoformat() == "2026-11-01T20:30:00+01:00"
+    assert metadata.gradescope((about % "soon").encode())["submission_6"].time is None
+    with pytest.raises(CourseError, match="aliases"):
+        metadata.gradescope(b"a: &a [x]\nsubmission_6:\n  :submitters: *a\n")
+
+
 def test_a_name_that_two_have_is_not_guessed(course, gather):
     found = gather({f"Cyd Doe_1_assignsubmission_file_/{NOTEBOOK}": "whose?"})
     assert "2 students have this name: s3, s4" in next(iter(found.unknown.values()))
