@@ -47,17 +47,15 @@ def belongs_to(assignment: Assignment, cells: Sequence[Mapping[str, Any]]) -> st
 def given_elsewhere(assignment: Assignment, item: str, source: str) -> tuple[str, ...]:
     """What a person should look at: the code of an item is what another released notebook gives.
 
-    Comments and docstrings do not count, nor does the layout.
+    Comments and docstrings do not count, nor does the layout, nor the name under which it is defined.
 
     Args:
         assignment: the item's assignment.
         item: the item's name.
         source: the student's cell.
     """
-    own = _definitions(source).get(item) if len(source) <= MAX_PARSED else None
-    if own is None:
-        return ()
-    same = [other.name for other in assignment.others if own in _given(other, item)]
+    own = set(_definitions(source).values()) if len(source) <= MAX_PARSED else set()
+    same = [other.name for other in assignment.others if own.intersection(_given(other, item))]
     return (f"{item} is the code that the notebook {' and '.join(same)} gives",) if same else ()
 
 
@@ -77,7 +75,8 @@ def _definitions(source: str) -> dict[str, str]:
             for node in ast.walk(statement):
                 if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
                     node.body = node.body[1:]
-            found[statement.name] = ast.dump(statement)
+            name, statement.name = statement.name, ""
+            found[name] = ast.dump(statement)
     return found
 
 

@@ -58,6 +58,10 @@ def test_code_that_another_notebook_gives_is_shown_to_a_person(course_of_two):
     assert others.given_elsewhere(course_of_two, "double", bare) == (
         "double is the code that the notebook next gives",
     )
+    renamed = bare.replace("def double", "def twice") + "\n\ndouble = twice"
+    assert others.given_elsewhere(course_of_two, "double", renamed) == (
+        "double is the code that the notebook next gives",
+    )
     for source in ("def double(x):\n    return x + x", "def double(x:", "x = 1", ""):
         assert others.given_elsewhere(course_of_two, "double", source) == ()
 
