@@ -34,6 +34,7 @@ import numpy as np
 
 from mha_grader.course.assignment import Assignment, CourseError, beside
 from mha_grader.course.cells import Cell, assigned, python_of
+from mha_grader.grading.plain_calls import Call, changing, is_changed, refuse_empty
 from mha_grader.sandbox import wire
 from mha_grader.testing.errors import CallError, Mismatch
 from mha_grader.testing.parts import Part
@@ -49,8 +50,6 @@ SHARED_NAMES = frozenset({
     "input", "locals", "mock", "open", "patch", "redirect_stdout", "setattr", "vars", "warns",
 })  # fmt: skip
 LONG = 14_000  # bits of an integer: JSON does not read many more
-# Kinds of results. An array without entries equals any number, as far as NumPy's comparisons go.
-NONE, SINGLE, FULL, EMPTY, EMPTY_ARRAY = "none", "single", "full", "empty", "empty array"
 SILENT = (StopIteration, StopAsyncIteration)  # would end a loop of the test, and not the test
 
 
@@ -70,10 +69,7 @@ class Test:
     values: tuple[str, ...]  # what else they define
     apart: bool
     failure: str = ""  # why the solutions fail it, if they do
-    changing: frozenset[str] = frozenset()  # functions of which the solutions change arguments in it
-    results: Mapping[str, frozenset[str]] = field(
-        default_factory=dict
-    )  # kinds that the solutions return in it
+    calls: tuple[Call, ...] = ()  # that it makes of the solutions, if it runs apart
 
 
 def tests_of(assignment: Assignment) -> Mapping[str, Test]:
@@ -162,17 +158,16 @@ def _looked_at(
         values=tuple(sorted(mine - set(functions))),
         apart=False,
     )
-    may = not cell.in_process and _may_run_apart(test, body, needed, namespace)
-    calls = _calls_apart(test, namespace, files) if may else None
+    calls = None
+    if not cell.in_process and _may_run_apart(test, body, needed, namespace):
+        calls = _calls_apart(test, namespace, files)
+    apart = calls is not None
     failure = ""
     try:
         exec(compile(test.source, f"<{cell.id}>", "exec"), namespace)
     except Exception as error:
         failure = f"{type(error).__name__}: {error}"
-    if calls is None:
-        return dataclasses.replace(test, failure=failure)
-    results = {name: frozenset(kinds) for name, kinds in calls.results.items()}
-    return dataclasses.replace(test, apart=True, changing=frozenset(calls.changing), results=results)
+    return dataclasses.replace(test, apart=apart, failure="" if apart else failure, calls=calls or ())
 
 
 def _needed(
@@ -224,17 +219,17 @@ def _may_run_apart(
     return bool(test.functions or test.values)  # else it would say nothing of the student's
 
 
-def _calls_apart(test: Test, namespace: Mapping[str, Any], files: Path) -> Calls | None:
-    """What the solutions did, if they pass a test where only data goes between the two."""
+def _calls_apart(test: Test, namespace: Mapping[str, Any], files: Path) -> tuple[Call, ...] | None:
+    """The calls of a test that the solutions pass where only data goes between the two; None if they do not."""
     perform = local(
         **{name: namespace[name] for name in (*test.functions, *test.values) if name in namespace}
     )
     recorder = Recorder(_with_numbers_of_its_own(perform))
     try:
-        calls = run_apart(test, recorder, files)
+        calls = _run_once(test, recorder, files)
     except Exception:
         return None
-    return None if calls.not_data else calls
+    return None if calls.not_data else tuple(calls.made)
 
 
 def _with_numbers_of_its_own(perform: Perform) -> Perform:
@@ -272,7 +267,7 @@ def part_of(assignment: Assignment, item: str, recorder: Recorder | None = None)
     def run(rng: np.random.Generator) -> None:
         assert recorder is not None
         if test.apart:
-            judge_apart(test, recorder, assignment.files)
+            run_apart(test, recorder, assignment.files)
         else:
             judge_in_process(test, recorder)
 
@@ -311,20 +306,20 @@ class Calls:
 
     recorder: Recorder
     namespace: dict[str, Any]
-    writes_back: bool = True  # whether what a call did to its arguments is done to the test's own
-    changing: set[str] = field(default_factory=set)  # functions that changed arguments
-    results: dict[str, set[str]] = field(default_factory=dict)  # kinds of results by function
+    test: Test
+    writes: bool  # whether what functions do to their arguments is done to the test's
     ended: Exception | None = None  # the first call that gave neither a result nor an error of the code
     not_data: set[str] = field(default_factory=set)  # types of values that could not go over
+    made: list[Call] = field(default_factory=list)  # those that gave a result
 
     def call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a student's function; what it does to its arguments is done to these, if it should be.
+        """Call a student's function; what it does to its arguments is done to these, see `run_apart`.
 
         Raises:
             Exception: of the class that it raised, as far as the test can know it.
         """
-        for value in (*args, *kwargs.values()):
-            self._note(_through_wire(value))
+        given = _through_wire([list(args), kwargs])
+        self._note(given)
         try:
             value, _ = self.recorder.request(
                 "call", name, method=None, args=list(args), kwargs=kwargs, keep=None, whole=True
@@ -339,13 +334,13 @@ class Calls:
         result, after, by_name = _three(value)
         if len(after) != len(args) or by_name.keys() != kwargs.keys():
             raise CallError("died")
-        for given, now in (*zip(args, after, strict=True), *((kwargs[key], by_name[key]) for key in kwargs)):
-            if _is_changed(given, now):
-                self.changing.add(name)
-                if self.writes_back:
-                    _write_back(given, now)
-        self.results.setdefault(name, set()).add(_kind(result))
+        pairs = [*zip(args, after, strict=True), *((kwargs[key], by_name[key]) for key in kwargs)]
+        changes = any(is_changed(*pair) for pair in pairs)
+        if self.writes or name in changing(self.test.calls):
+            for pair in pairs:
+                _write_back(*pair)
         self._note(result)
+        self.made.append(Call(name, given, result, changes))
         return _scalars(result)
 
     def fetch(self, name: str) -> Any:
@@ -382,34 +377,31 @@ class StudentsFunction:
         return self._calls.call(self._name, args, kwargs)
 
 
-def judge_apart(test: Test, recorder: Recorder, files: Path) -> None:
-    """Run a test in this process, and again on arguments that stay as they were, if they should have stayed so.
-
-    A comparison with nothing holds: of arrays without entries, and of what was emptied or overwritten meanwhile.
-
-    Raises:
-        Exception: what the test ends with.
-        Mismatch: if it passes because a function returned nothing to compare.
-    """
-    calls = run_apart(test, recorder, files)
-    if calls.changing - test.changing:
-        run_apart(test, recorder, files, writes_back=False)
-    for name, kinds in calls.results.items():
-        known = test.results.get(name, frozenset())
-        if known and (
-            (EMPTY_ARRAY in kinds and known <= {FULL, SINGLE}) or (EMPTY in kinds and known <= {FULL})
-        ):
-            raise Mismatch(f"{name} returned something empty where there should be values")
-
-
-def run_apart(test: Test, recorder: Recorder, files: Path, *, writes_back: bool = True) -> Calls:
+def run_apart(test: Test, recorder: Recorder, files: Path) -> None:
     """Run a test in this process.
+
+    `np.allclose` and loops over pairs hold for something empty, and for a result that is compared with an argument
+    that the function has changed. So nothing may be empty where the solution's result for the same arguments is
+    not, and where only a student's function changes its arguments, the test must pass without these changes, too.
 
     Raises:
         Exception: what the test ends with. A call that gave no result counts, even if the test goes on after it.
     """
+    calls = _run_once(test, recorder, files)
+    refuse_empty(calls.made, test.calls)
+    if names := sorted(changing(calls.made) - changing(test.calls)):
+        try:
+            calls = _run_once(test, recorder, files, writes=False)
+        except Mismatch:
+            raise Mismatch(
+                f"{names[0]} changes its arguments, and the checks hold only because of that"
+            ) from None
+        refuse_empty(calls.made, test.calls)
+
+
+def _run_once(test: Test, recorder: Recorder, files: Path, *, writes: bool = True) -> Calls:
     namespace: dict[str, Any] = {"__name__": "__main__", "print": _print, "display": _print}
-    calls = Calls(recorder, namespace, writes_back)
+    calls = Calls(recorder, namespace, test, writes)
     for name in test.functions:
         value = calls.fetch(name)
         if not isinstance(value, wire.Opaque):
@@ -478,23 +470,10 @@ def _through_wire(value: Any) -> Any:
     return wire.decode(tree, memoryview(b"".join(buffers)))
 
 
-def _kind(value: Any) -> str:
-    """Which kind of result a value is; a list of nothing but empty things is empty."""
-    if (shape := getattr(value, "shape", None)) is not None:
-        return EMPTY_ARRAY if 0 in tuple(shape) else FULL if len(shape) else SINGLE
-    if isinstance(value, dict | str | bytes):
-        return FULL if value else EMPTY
-    if isinstance(value, list | tuple):
-        return EMPTY if {_kind(each) for each in value} <= {EMPTY, EMPTY_ARRAY} else FULL
-    return SINGLE if value is not None else NONE
-
-
-def _is_changed(given: Any, now: Any) -> bool:
-    return type(given) is type(now) and not wire.same_bits(given, now)
-
-
 def _write_back(given: Any, now: Any) -> None:
     """Make an argument what the call has made of it."""
+    if not is_changed(given, now):
+        return
     if isinstance(given, list):
         given[:] = _scalars(now)
     elif isinstance(given, dict):

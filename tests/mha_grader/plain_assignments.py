@@ -357,47 +357,7 @@ ESSAY = notebook(
     essay("Draw what you found.", "drawn", 4, task=True),
 )
 
-# Asserts that also hold if there is nothing to compare, or if an argument was overwritten.
-LOOSE = notebook(
-    given("import numpy as np"),
-    graded(
-        """
-### BEGIN SOLUTION
-def doubled(x):
-    return 2 * x
-
-def middle(values):
-    return sum(values) / len(values)
-
-def ordered(values):
-    return sorted(values)
-
-def words(text):
-    return text.split()
-### END SOLUTION
-""",
-        "loose",
-        solution=True,
-    ),
-    graded(
-        """
-### BEGIN HIDDEN TESTS
-x = np.arange(6.0).reshape(2, 3)
-assert np.allclose(doubled(x), 2 * x)
-assert np.allclose(middle([3, 4]), 3.5)
-values = [3, 1, 2]
-assert ordered(values) == sorted(values)
-for word, expected in zip(words("a b"), ["a", "b"]):
-    assert word == expected
-assert not words("")
-### END HIDDEN TESTS
-""",
-        "test_loose",
-        points=4,
-    ),
-)
-
-SOURCES = {"ps1": PS1, "arrays": ARRAYS, "stack": STACK, "tables": TABLES, "essay": ESSAY, "loose": LOOSE}
+SOURCES = {"ps1": PS1, "arrays": ARRAYS, "stack": STACK, "tables": TABLES, "essay": ESSAY}
 COURSE_FILE = '[assignments.tables]\npackages = ["scikit-learn"]\n'
 
 

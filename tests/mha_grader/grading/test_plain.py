@@ -1,5 +1,6 @@
 """nbgrader's notebooks as people have them: graded rightly, and nothing that hostile code does helps it apart."""
 
+import contextlib
 import json
 import shutil
 
@@ -15,6 +16,8 @@ from mha_grader.course.folders import Course
 from mha_grader.grading import grade, plain, reference
 from mha_grader.grading.settings import settings_of
 from mha_grader.instructor import gradebook
+from mha_grader.testing.errors import Mismatch
+from mha_grader.testing.proxies import Recorder, local
 from tests.mha_grader import plain_assignments as plain_courses
 
 APART = {
@@ -23,7 +26,6 @@ APART = {
     "stack": {"doubles"},
     "tables": {"scaled"},
     "essay": {"f", "plot", "shown"},
-    "loose": {"loose"},
 }
 
 
@@ -155,6 +157,46 @@ def test_an_argument_that_is_changed_in_place_is_changed_for_the_test(course):
     assert statuses(graded(course, "arrays", {"clip": keeps}))["clip"] == "fail"
 
 
+SAID_OF = {
+    "an empty array": ("return 2 * x", "return np.empty((0, *x.shape))", "f returned something empty"),
+    "an empty list": ("return [2 * y for y in x]", "return []", "f returned something empty"),
+    "an empty part": ("return 2 * x, 3", "return x[:0], 3", "f returned something empty"),
+    "arguments": ("return 2 * x", "x[...] = 0\n    return x", "f changes its arguments"),
+    "arguments that are emptied": (
+        "return 2 * x",
+        "x[...] = 0\n    return x[:0]",
+        "f returned something empty",
+    ),
+    "right, in place": ("return 2 * x", "x *= 2\n    return x", ""),
+    "both in place": ("x *= 2\n    return x", "x *= 2\n    return x", ""),
+    "both empty": ("return x[:0]", "return x[:0]", ""),
+}
+CHECKS = {
+    "an empty list": "assert all(y == z for y, z in zip(f(x), 2 * x))",
+    "an empty part": "assert all(y == z for y, z in zip(f(x)[0], 2 * x))",
+    "arguments that are emptied": "assert all(y == z for y, z in zip(f(x), 2 * x))",
+    "both empty": "assert all(y == 2 for y in f(x))",
+    "right, in place": "assert np.allclose(f(x), [2, 4])",
+    "both in place": "assert f(x) is not None and np.allclose(x, [2, 4])",
+}
+
+
+@pytest.mark.parametrize("what", SAID_OF)
+def test_nothing_empty_and_no_changed_argument_passes_for_a_result(tmp_path, what):
+    right, students, words = SAID_OF[what]
+    solution = f"def f(x):\n    ### BEGIN SOLUTION\n    {right}\n    ### END SOLUTION"
+    check = "x = np.array([1.0, 2.0])\n" + CHECKS.get(what, "assert np.allclose(f(x), 2 * x)")
+    cells = [plain_courses.given("import numpy as np"), plain_courses.graded(solution, "f", solution=True)]
+    notebook = plain_courses.notebook(*cells, plain_courses.graded(check, "test_f", points=1))
+    found = plain._tests_of(plain_nbgrader.read("one", notebook, notebook)[1], tmp_path)["f"]
+    assert found.apart
+    namespace = {"np": np}
+    exec(f"def f(x):\n    {students}", namespace)
+    recorder = Recorder(local(f=namespace["f"]))
+    with pytest.raises(Mismatch, match=words) if words else contextlib.nullcontext():
+        plain.run_apart(found, recorder, tmp_path)
+
+
 def test_values_that_students_assign_are_theirs(course):
     record = graded(course, "arrays", {"facts": "columns_of_data, middle, largest = 4, 5.5, {}"})
     assert statuses(record)["facts"] == "fail"
@@ -174,40 +216,6 @@ def test_what_is_not_data_is_named(course):
         course, "ps1", {"squares": "def squares(n):\n    return (i * i for i in range(1, n + 1))"}
     )
     assert "type generator" in record.items[0].parts[0].message
-
-
-LOOSE = {
-    "doubled": "def doubled(x): return 2 * x",
-    "middle": "def middle(values): return sum(values) / len(values)",
-    "ordered": "def ordered(values): return sorted(values)",
-    "words": "def words(text): return text.split()",
-}
-NOTHING = {
-    "an array without entries": "def doubled(x): return np.empty((0, *x.shape))",
-    "an argument overwritten": "def doubled(x):\n    x[...] = 0\n    return x",
-    "no number": "def middle(values): return np.array([])",
-    "an argument emptied": "def ordered(values):\n    values.clear()\n    return values",
-}
-FINE = {
-    "sorted in place": "def ordered(values):\n    values.sort()\n    return values",
-    "an array without axes": "def middle(values): return np.mean(values)",
-    "another kind of nothing": "def words(text): return tuple(text.split())",
-}
-
-
-def loosely(course, code):
-    name = code.split("(")[0].removeprefix("def ")
-    return graded(course, "loose", {"loose": "\n".join((LOOSE | {name: code}).values())})
-
-
-@pytest.mark.parametrize("form", NOTHING)
-def test_nothing_to_compare_is_no_pass(course, form):
-    assert loosely(course, NOTHING[form]).score == 0
-
-
-@pytest.mark.parametrize("form", FINE)
-def test_what_is_right_in_another_form_passes(course, form):
-    assert loosely(course, FINE[form]).score == 4
 
 
 EQUAL = """
