@@ -82,7 +82,7 @@ def kv_cache_bytes(
         bytes_per_value: 2 for float16 and bfloat16, 4 for float32.
 
     Returns:
-        The bytes of all keys and values together, as an int or `np.int64`.
+        The bytes of all keys and values together, exact, as an int or a NumPy integer.
 
     Source: Shazeer 2019, Fast Transformer Decoding, sections 2.4.1 and 3.1, compares these sizes.
 

@@ -68,8 +68,8 @@ def latent_attention_absorbed(
 
     No key c W_UK and no value c W_UV of a token is formed, not even as one step of a longer product. The tests
     use numbers so large that keys or values would overflow float32 while the right order of products stays
-    finite; all other points rest on that. W_UK and W_UV may be combined with other weights (W_Q, W_O) or
-    applied to averages.
+    finite; all other points rest on that. W_UK may be combined with W_Q or applied to queries, W_UV may be
+    combined with W_O or applied to averages of c: the tested numbers stay finite there.
 
     Args:
         x, W_Q, W_DKV, W_UK, W_UV, W_O, num_heads, mask: as for `latent_attention`.
@@ -115,7 +115,8 @@ def qk_norm_attention(
             key.
 
     Returns:
-        The output `(batch, heads, n, d_v)`. Gradients reach q, k, v and g.
+        The output `(batch, heads, n, d_v)`. Gradients reach q, k, v and g; those of q and k pass through the
+        lengths as well. No gradient is tested where a vector is zero.
 
     Source: Henry et al. 2020, Query-Key Normalization for Transformers, section 3; 1e-6 is added to the
     lengths.

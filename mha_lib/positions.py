@@ -17,7 +17,8 @@ def rotary(x: torch.Tensor, positions: torch.Tensor, base: float = 10000.0) -> t
 
     Returns:
         The rotated features, in shape and dtype of `x`. A token at position 0 stays as it is. Angles may be
-        computed in float32: no tested position is above 500, and results may be off by 0.0001.
+        computed in float32, for float64 too: no tested position is above 500, and each result may be off by
+        0.0001.
 
     Raises:
         ValueError: if d_k is odd; the message holds d_k.
@@ -44,7 +45,7 @@ def sliding_window_mask(n: int, m: int, window: int) -> torch.Tensor:
     """The causal mask under which a query sees itself and the `window - 1` keys before it.
 
     Args:
-        n: number of queries.
+        n: number of queries, from 1.
         m: number of keys, at least `n`. The last query lines up with the last key, the one before with the one
             before, and so on: the other m - n keys came earlier.
         window: number of keys that a query sees, itself included; an int that may be larger than `m`.

@@ -47,9 +47,9 @@ class TransformerBlock(nn.Module):
     """An attention sublayer and a feed-forward sublayer; the output of each is added to its input.
 
     The submodules are `attention` (a `MultiHeadAttention`), `feed_forward` (a `FeedForward`, or any module with
-    linear layers `up` and `down`: most parts of the test do not look at its non-linearity), and `norm1` and
-    `norm2`: layer normalisation over the `d_model` features of each token, with weight, bias and eps 1e-5
-    (`nn.LayerNorm` or an equal class of your own). There is no dropout.
+    linear layers `up` and `down`; only your block calls it, and most parts of the test do not look at its
+    non-linearity), and `norm1` and `norm2`: layer normalisation over the `d_model` features of each token, with
+    weight, bias and eps 1e-5 (`nn.LayerNorm` or an equal class of your own). There is no dropout.
 
     Args:
         d_model: number of features.

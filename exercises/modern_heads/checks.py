@@ -383,6 +383,7 @@ def check_rotary(rotary):
         },
     )
     x = torch.arange(24.0).view(1, 2, 3, 4).sin()  # (batch, heads, n, d_k)
+    check_unchanged("rotary leaves its arguments alone", rotary, x, torch.tensor([0, 1, 2]))
     check_close("a token at position 0 stays as it is", rotary(x, torch.tensor([0, 1, 2]))[:, :, 0], x[:, :, 0])
     check_close(
         "the last tokens of a longer sequence",
@@ -405,18 +406,27 @@ def check_rotary(rotary):
         error=ValueError,
         mentions=(5,),
     )
-    check_unchanged("rotary leaves its arguments alone", rotary, x, torch.tensor([0, 1, 2]))
 
 
 @one_line
 def check_sliding_window_mask(sliding_window_mask):
     __tracebackhide__ = True
+    causal = torch.ones(4, 4, dtype=torch.bool).tril()
+    check_equal(
+        "a window of one",
+        sliding_window_mask(4, 4, window=1),
+        torch.eye(4, dtype=torch.bool),
+        mistakes={
+            "the window holds one key too many: the query's own key counts": causal.triu(-1),
+            "no key on the left is hidden: this is the causal mask": causal,
+        },
+    )
     check_equal(
         "a window of two",
         sliding_window_mask(3, 4, window=2),
         torch.tensor([[True, True, False, False], [False, True, True, False], [False, False, True, True]]),
         mistakes={
-            "the window holds one key too many: the query's own key counts": [
+            "the left edge is lined up with the first key: it lacks m − n": [
                 [True, True, False, False],
                 [True, True, True, False],
                 [False, True, True, True],
@@ -433,7 +443,6 @@ def check_sliding_window_mask(sliding_window_mask):
             ],
         },
     )
-    check_equal("a window of one", sliding_window_mask(4, 4, window=1), torch.eye(4, dtype=torch.bool))
     check_equal(
         "a window that holds everything",
         sliding_window_mask(5, 5, window=9),

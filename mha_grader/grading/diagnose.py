@@ -262,7 +262,10 @@ def compare(known: Iterable[Step], part: Evidence, strict: bool = True) -> Liken
         strict: whether the differences count that the second round overlooks (see the module).
     """
     alike, tells, same_texts = True, False, 0
-    for wanted, step, proper in zip(known, part.steps, part.right, strict=True):
+    right: Iterable[Step] = part.right
+    if part.drawn:  # one after the other: both draw from one generator
+        known, right = list(known), list(right)
+    for wanted, step, proper in zip(known, part.steps, right, strict=True):
         if not _same_outcome(wanted, step, strict):
             if not _may_be_there(wanted, step, proper, part, strict):
                 return None

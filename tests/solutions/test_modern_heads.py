@@ -1,5 +1,8 @@
 """The assignment `modern_heads`: its notebook with the solutions in it, and what the answers rest on."""
 
+import inspect
+
+import pytest
 import torch
 
 from mha_lib.modern_heads import latent_attention_absorbed, qk_norm_attention
@@ -13,13 +16,30 @@ def test_the_notebook_runs_with_the_solutions_and_every_check_says_ok(run_solved
     assert "576 numbers a token" in outputs["measure_latent"][0].text
 
 
-def test_a_check_names_the_mistake_that_it_sees(run, assignment):
-    wrong = (
-        "def sliding_window_mask(n, m, window):\n    return torch.ones(n, m, dtype=torch.bool).tril(m - n)"
+@pytest.mark.parametrize(
+    ("lowest", "told"),
+    [
+        ("-n", "this is the causal mask"),
+        ("m - n - window", "one key too many"),
+        ("1 - window", "it lacks m − n"),
+    ],
+)
+def test_a_check_names_the_mistake_that_it_sees(run, lowest, told):
+    mask = f"torch.ones(n, m, dtype=torch.bool).tril(m - n).triu({lowest})"
+    outputs, failed = run(
+        {"sliding_window_mask": f"def sliding_window_mask(n, m, window):\n    return {mask}"}
     )
-    outputs, failed = run({"sliding_window_mask": wrong})
     assert failed["test_sliding_window_mask"] == "CheckFailed"
-    assert "this is the causal mask" in outputs["test_sliding_window_mask"][-1].evalue
+    assert told in outputs["test_sliding_window_mask"][-1].evalue
+
+
+def test_a_check_says_that_rotary_writes_into_its_argument(run):
+    wrong = (
+        inspect.getsource(rotary).replace("def rotary", "def turned")
+        + "\n\ndef rotary(x, positions, base=10000.0):\n    return x.copy_(turned(x, positions, base))"
+    )
+    outputs, _ = run({"rotary": wrong})
+    assert "argument 1 was changed in place" in outputs["test_rotary"][-1].evalue
 
 
 def test_the_absorbed_form_in_place_of_the_plain_one_is_right_but_not_the_other_way_round(lost):

@@ -99,8 +99,8 @@ PITFALLS = (
     Pitfall(
         slug="same-columns-for-every-head",
         title="Every head takes the same columns",
-        symptom="Right with one head; with several, all heads find the same.",
-        reason="You take the first d_k columns for every head, so you run one head several times.",
+        symptom="Right with one head; with several, the heads share what each should have for itself.",
+        reason="You take the first d_k columns of a projection for every head.",
         fix="Head i owns the columns from i*d_k to (i+1)*d_k.",
         passes=("shape", "finite", "one head"),
     ),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from mha_grader.grading.diagnose import recognise as recognise_mistakes
 from mha_grader.grading.diagnose import same_value
@@ -123,6 +124,16 @@ def test_of_two_mistakes_that_nothing_tells_apart_none_is_named():
     assert recognise("f", [ground, failed, drawn], variants, np.abs) == {}
     same = recognise("f", [ground, failed], variants, np.abs)  # in all that was seen
     assert same == {"a": "nothing"}
+
+
+def test_a_mistake_that_draws_as_right_code_does_explains_nothing():
+    def draws(x):
+        return torch.rand(1).numpy()
+
+    torch.manual_seed(1)
+    hidden = verdict("a", "fail", DRAW, call([1], draws(1)), call([2], draws(2)))
+    assert recognise("f", [hidden], {"draws": lambda x: draws(x)}, draws) == {}
+    assert recognise("f", [hidden], {"draws": draws}, lambda x: draws(x) + 1) == {"a": "draws"}
 
 
 def test_of_forms_of_one_mistake_nothing_needs_to_tell_which_it_is():

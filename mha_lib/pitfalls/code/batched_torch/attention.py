@@ -387,3 +387,11 @@ def attention_in_place(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pa
 def attention_value_used_as_key(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
     """Wrong: the queries are compared with the values, which raises an error if these are not d_k wide."""
     return averaged(masked_softmax(scaled_scores(Q, V), mask), V)
+
+
+@mistake("result-in-float32", "batched_torch.attention", form="from-16-bits")
+def attention_in_float32_from_16_bits(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
+    """Wrong: for 16 bits, float32 comes out; float64 stays."""
+    return averaged(
+        masked_softmax(scaled_scores(Q, K), mask), V.to(torch.promote_types(V.dtype, torch.float32))
+    )

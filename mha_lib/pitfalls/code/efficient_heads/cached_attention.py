@@ -146,6 +146,16 @@ class CachedAttentionNotReset(right.CachedAttention):
         """Do nothing."""
 
 
+@mistake("cache-not-reset", "efficient_heads.CachedAttention", form="batch-kept")
+class CachedAttentionBatchKept(right.CachedAttention):
+    """Wrong: `reset` forgets the tokens, but keeps empty arrays for as many sequences as before."""
+
+    def reset(self) -> None:
+        """Drop the tokens only."""
+        if self.K is not None and self.V is not None:
+            self.K, self.V = self.K[:, :, :0], self.V[:, :, :0]
+
+
 @mistake("cache-shared-between-objects", "efficient_heads.CachedAttention")
 class CachedAttentionSharedBetweenObjects(right.CachedAttention):
     """Wrong: the cache belongs to the class, so that all its objects write into the same one."""

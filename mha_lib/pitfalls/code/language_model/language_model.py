@@ -120,3 +120,10 @@ def more_blocks_register_nothing_more(tested: Any, steps: Sequence[Any]) -> bool
     ids = torch.arange(12).view(3, 4) % 7  # (batch, n)
     logits = model(ids)  # (batch, n, vocab_size)
     return torch.equal(logits, model(ids)) and not torch.allclose(logits, same(ids), atol=1e-3)
+
+
+@law("probabilities-returned", "language_model.LanguageModel")
+def logits_sum_to_one(tested: Any, steps: Sequence[Any]) -> bool:
+    """At every position the logits are positive and sum to 1."""
+    logits = tested(10, 8, 2, 2, 16)(torch.arange(12).view(3, 4) % 7)  # (batch, n, vocab_size)
+    return bool((logits > 0).all()) and torch.allclose(logits.sum(dim=-1), torch.ones(3, 4), atol=1e-4)

@@ -50,3 +50,15 @@ def loss_cut_off(model: nn.Module, ids: Tensor) -> Tensor:
     """Wrong: the logits are taken out of the graph."""
     logits = model(ids[:, :-1]).detach().flatten(0, 1)
     return nn.functional.cross_entropy(logits, ids[:, 1:].flatten()).requires_grad_()
+
+
+@mistake("loss-not-shifted", "language_model.loss", form="without-the-last")
+def loss_not_shifted_without_the_last(model: nn.Module, ids: Tensor) -> Tensor:
+    """Wrong: each place but the last is compared with the token that stands there."""
+    return loss_not_shifted(model, ids[:, :-1])
+
+
+@mistake("gradient-cut-off", "language_model.loss", form="without-a-graph")
+def loss_without_a_graph(model: nn.Module, ids: Tensor) -> Tensor:
+    """Wrong: the loss is a number that no graph belongs to."""
+    return nn.functional.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten()).detach()

@@ -222,3 +222,18 @@ def latent_width_from_d_model_in_the_scale(
     """Wrong: the scores are divided by the root of d_model / num_heads."""
     scale = (x.shape[-1] // num_heads) ** -0.5
     return heads_of(x, W_Q, W_DKV, W_UK, W_UV, num_heads, mask, scale) @ W_O
+
+
+def split_interleaved(features: Tensor, num_heads: int) -> Tensor:
+    """Wrong: give head i every num_heads-th feature."""
+    return features.unflatten(-1, (-1, num_heads)).movedim(-1, 1)
+
+
+@mistake("heads-interleaved", "modern_heads.latent_attention", form="values")
+def latent_values_interleaved(
+    x: T, W_Q: T, W_DKV: T, W_UK: T, W_UV: T, W_O: T, num_heads: int, mask: Mask = None
+) -> Tensor:
+    """Wrong: head i takes every num_heads-th feature of the values."""
+    c = x @ W_DKV
+    Q, K, V = split(x @ W_Q, num_heads), split(c @ W_UK, num_heads), split_interleaved(c @ W_UV, num_heads)
+    return merge(attention(Q, K, V, mask)[0]) @ W_O

@@ -99,6 +99,28 @@ def absorbed_not_transposed(
     return merge(over_latents(Q, c, mask) @ block_of_each_head(W_UV, num_heads)) @ W_O
 
 
+@mistake("weights-reshaped-without-transpose", "modern_heads.latent_attention_absorbed", form="keys")
+def absorbed_key_weights_reshaped(
+    x: T, W_Q: T, W_DKV: T, W_UK: T, W_UV: T, W_O: T, num_heads: int, mask: Mask = None
+) -> Tensor:
+    """Wrong: W_UK is cut along its rows, as they lie in memory."""
+    c = (x @ W_DKV).unsqueeze(1)  # (batch, 1, n, d_c)
+    Q = split(x @ W_Q, num_heads)  # (batch, heads, n, d_k)
+    Q = Q / Q.shape[-1] ** 0.5 @ W_UK.reshape(num_heads, c.shape[-1], -1).mT  # (batch, heads, n, d_c)
+    return merge(over_latents(Q, c, mask) @ block_of_each_head(W_UV, num_heads)) @ W_O
+
+
+@mistake("weights-reshaped-without-transpose", "modern_heads.latent_attention_absorbed", form="values")
+def absorbed_value_weights_reshaped(
+    x: T, W_Q: T, W_DKV: T, W_UK: T, W_UV: T, W_O: T, num_heads: int, mask: Mask = None
+) -> Tensor:
+    """Wrong: W_UV is cut along its rows, as they lie in memory."""
+    c = (x @ W_DKV).unsqueeze(1)  # (batch, 1, n, d_c)
+    Q = split(x @ W_Q, num_heads)  # (batch, heads, n, d_k)
+    Q = Q / Q.shape[-1] ** 0.5 @ block_of_each_head(W_UK, num_heads).mT  # (batch, heads, n, d_c)
+    return merge(over_latents(Q, c, mask) @ W_UV.reshape(num_heads, c.shape[-1], -1)) @ W_O
+
+
 # What is wrong in the plain form in the same way.
 mistake("merge-without-transpose", "modern_heads.latent_attention_absorbed")(
     plain.latent_merge_without_transpose

@@ -156,3 +156,10 @@ def rotary_in_place(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tens
 def rotary_cut_off(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
     """Wrong: the result is taken out of the graph."""
     return turned(x, angles(positions, x.shape[-1], base)).detach()
+
+
+@mistake("input-changed-in-place", "modern_heads.rotary", form="in-the-graph")
+def rotary_in_place_in_the_graph(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
+    """Wrong: the caller's features are overwritten, where autograd sees it."""
+    x[:] = turned(x, angles(positions, x.shape[-1], base))
+    return x

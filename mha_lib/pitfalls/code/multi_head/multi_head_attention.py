@@ -474,3 +474,13 @@ def multi_head_attention_shared_block(
     slices = split_heads(X, num_heads)  # (batch, heads, n, d_k)
     Q, K, V = (slices @ W[:d_k, :d_k] for W in (W_Q, W_K, W_V))  # (batch, heads, n, d_k)
     return combine_heads(attention(Q, K, V, mask)[0]) @ W_O  # (batch, n, d_model)
+
+
+@mistake("same-columns-for-every-head", "multi_head.multi_head_attention", form="keys")
+def multi_head_attention_same_key_columns(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
+) -> Array:
+    """Wrong: every head takes the first d_k columns of W_K."""
+    K = np.tile(X @ W_K[:, : X.shape[-1] // num_heads], num_heads)  # (batch, n, d_model)
+    Q, K, V = (split_heads(features, num_heads) for features in (X @ W_Q, K, X @ W_V))
+    return combine_heads(attention(Q, K, V, mask)[0]) @ W_O  # (batch, n, d_model)

@@ -127,3 +127,10 @@ def softmax_max_over_last_axis(x: Array, axis: int = -1) -> Array:
     """Wrong: the maximum is taken along the last axis, the sum along `axis`."""
     exponentials = np.exp(x - np.max(x, axis=-1, keepdims=True))
     return exponentials / np.sum(exponentials, axis=axis, keepdims=True)
+
+
+@mistake("softmax-fixed-axis", "single_head.softmax", form="in-the-sum")
+def softmax_fixed_axis_in_the_sum(x: Array, axis: int = -1) -> Array:
+    """Wrong: the maximum is taken along `axis`, the sum along the last axis."""
+    exponentials = np.exp(x - np.max(x, axis=axis, keepdims=True))
+    return exponentials / np.sum(exponentials, axis=-1, keepdims=True)

@@ -1,11 +1,14 @@
 """Mistakes in `TransformerBlock`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from mha_lib import transformer as right
-from mha_lib.pitfalls.code import mistake
+from mha_lib.pitfalls.code import law, mistake
+from mha_lib.pitfalls.evidence import methods
 
 Mask = Tensor | None
 
@@ -366,3 +369,44 @@ class BlockInAList(right.TransformerBlock):
         self.attention = right.MultiHeadAttention(d_model, num_heads)
         self.feed_forward = right.FeedForward(d_model, d_ff)
         self.norms = [nn.LayerNorm(d_model), nn.LayerNorm(d_model)]
+
+
+@mistake("mask-not-passed-on", "transformer_block.TransformerBlock", form="pre-norm")
+class MaskNotPassedOnInPreNorm(right.TransformerBlock):
+    """Wrong: in the pre-norm form the mask is taken and not passed on."""
+
+    def forward(self, x: Tensor, mask: Mask = None) -> Tensor:
+        """Wrong."""
+        return super().forward(x, None if self.norm_first else mask)
+
+
+@mistake("mask-not-passed-on", "transformer_block.TransformerBlock", form="post-norm")
+class MaskNotPassedOnInPostNorm(right.TransformerBlock):
+    """Wrong: in the post-norm form the mask is taken and not passed on."""
+
+    def forward(self, x: Tensor, mask: Mask = None) -> Tensor:
+        """Wrong."""
+        return super().forward(x, mask if self.norm_first else None)
+
+
+@mistake("norm-by-n-minus-one", "transformer_block.TransformerBlock", form="epsilon-inside")
+class NormByNMinusOneWithEpsilonInside(BlockWithFormula):
+    """Wrong: the variance with n − 1; the epsilon is inside the root."""
+
+    @staticmethod
+    def normalise(x: Tensor) -> Tensor:
+        """Wrong."""
+        variance = x.var(dim=-1, keepdim=True)  # (batch, n, 1), through d_model - 1
+        return (x - x.mean(dim=-1, keepdim=True)) / (variance + 1e-5).sqrt()
+
+
+@law("dropout-by-default", "transformer_block.TransformerBlock")
+def drops_unasked(tested: Any, steps: Sequence[Any]) -> bool:
+    """A block in training gives two results, and one in eval mode."""
+    if "train" not in methods(steps):
+        return False
+    block, x = tested(8, 2, 16), torch.linspace(-1.0, 1.0, 16 * 8).view(1, 16, 8)
+    block.eval()
+    steady = torch.equal(block(x), block(x))
+    block.train()
+    return steady and not torch.equal(block(x), block(x))
