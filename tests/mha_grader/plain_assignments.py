@@ -337,6 +337,60 @@ np.testing.assert_allclose(scaled(x), (x - x.mean(0)) / x.std(0))
 )
 
 
+# Data frames: a test that hands one over runs where the function is, one that hands over lists runs apart.
+FRAMES = notebook(
+    given(
+        """
+import pandas as pd
+
+rows = [{"group": "a", "x": 1.0}, {"group": "b", "x": 3.0}, {"group": "a", "x": 5.0}]
+"""
+    ),
+    graded(
+        """
+### BEGIN SOLUTION
+def totals(rows):
+    return pd.DataFrame(rows).groupby("group")["x"].sum().to_dict()
+### END SOLUTION
+""",
+        "totals",
+        solution=True,
+    ),
+    graded(
+        """
+assert set(totals(rows)) == {"a", "b"}
+### BEGIN HIDDEN TESTS
+assert totals(rows) == {"a": 6.0, "b": 3.0}
+assert totals(rows[:2] + [{"group": "c", "x": -2.0}]) == {"a": 1.0, "b": 3.0, "c": -2.0}
+### END HIDDEN TESTS
+""",
+        "test_totals",
+        points=2,
+    ),
+    graded(
+        """
+### BEGIN SOLUTION
+def largest(frame):
+    return frame.sort_values("x", ascending=False).groupby("group", as_index=False).first()
+### END SOLUTION
+""",
+        "largest",
+        solution=True,
+    ),
+    graded(
+        """
+assert len(largest(pd.DataFrame(rows))) == 2
+### BEGIN HIDDEN TESTS
+expected = pd.DataFrame({"group": ["a", "b"], "x": [5.0, 3.0]})
+pd.testing.assert_frame_equal(largest(pd.DataFrame(rows)), expected)
+### END HIDDEN TESTS
+""",
+        "test_largest",
+        points=3,
+    ),
+)
+
+
 def essay(source, grade_id, points, *, cell_type="markdown", task=False):
     """A cell that a person marks."""
     cell = graded(source, grade_id, points=points, solution=not task)
@@ -357,8 +411,13 @@ ESSAY = notebook(
     essay("Draw what you found.", "drawn", 4, task=True),
 )
 
-SOURCES = {"ps1": PS1, "arrays": ARRAYS, "stack": STACK, "tables": TABLES, "essay": ESSAY}
-COURSE_FILE = '[assignments.tables]\npackages = ["scikit-learn"]\n'
+SOURCES = {"ps1": PS1, "arrays": ARRAYS, "stack": STACK, "tables": TABLES, "frames": FRAMES, "essay": ESSAY}
+COURSE_FILE = """
+[assignments.tables]
+packages = ["scikit-learn"]
+[assignments.frames]
+packages = ["pandas"]
+"""
 
 
 def write(folder: Path, *names: str) -> Path:

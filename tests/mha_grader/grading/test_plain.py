@@ -25,6 +25,7 @@ APART = {
     "arrays": {"centred_values", "facts", "clip"},
     "stack": {"doubles"},
     "tables": {"scaled"},
+    "frames": {"totals"},
     "essay": {"f", "plot", "shown"},
 }
 
@@ -195,6 +196,28 @@ def test_nothing_empty_and_no_changed_argument_passes_for_a_result(tmp_path, wha
     recorder = Recorder(local(f=namespace["f"]))
     with pytest.raises(Mismatch, match=words) if words else contextlib.nullcontext():
         plain.run_apart(found, recorder, tmp_path)
+
+
+FORGED = {
+    "equal to all": "class Equal(dict):\n    def __eq__(self, other): return True\n"
+    "    def __iter__(self): return iter('ab')\ndef totals(rows): return Equal(a=0, b=0)",
+    "asserts nothing": "pd.testing.assert_frame_equal = lambda *a, **k: None\ndef totals(rows): return {}",
+    "groups by nothing": "def totals(rows): return dict.fromkeys('ab', sum(row['x'] for row in rows))",
+}
+
+
+@pytest.mark.parametrize("form", FORGED)
+def test_what_is_wrong_of_a_data_frame_earns_nothing_where_the_test_runs_apart(course, form):
+    record = graded(course, "frames", {"totals": FORGED[form]})
+    assert statuses(record)["totals"] == "fail"
+
+
+def test_a_data_frame_that_is_wrong_earns_nothing_and_one_that_forges_is_shown(course):
+    wrong = "def largest(frame): return frame.groupby('group', as_index=False).first()"
+    assert statuses(graded(course, "frames", {"largest": wrong}))["largest"] == "fail"
+    forges = f"pd.testing.assert_frame_equal = lambda *a, **k: None\n{wrong}"
+    (item,) = (each for each in graded(course, "frames", {"largest": forges}).items if each.item == "largest")
+    assert any("assert_frame_equal" in flag for flag in item.flags)
 
 
 def test_values_that_students_assign_are_theirs(course):
