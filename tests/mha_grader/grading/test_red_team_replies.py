@@ -144,13 +144,13 @@ CHECKERS = {
     "verdict is an array": ("change(value={'accepted': np.array([1, 2]), 'returned': False})", "died"),
     "verdict is a number": ("change(value={'accepted': 1, 'returned': 0})", "died"),
     "returned is missing": ("change(value={'accepted': True})", "died"),
-    "arguments are a number": ("change(status='candidate', args=5, kwargs={})", "died"),
-    "arguments are missing": ("change(status='candidate')", "died"),
-    "names are a number": ("change(status='candidate', args=[], kwargs=5)", "died"),
+    "arguments are a number": ("change(status='candidate', args=5, kwargs={})", "error"),
+    "arguments are missing": ("change(status='candidate')", "error"),
+    "names are a number": ("change(status='candidate', args=[], kwargs=5)", "error"),
     "arguments are handles": ("candidate(_wire.Handle(1))", "ok"),
     "a name that is none": ("candidate(**{'\\ud800': 1})", "ok"),
     "arguments are large": ("candidate(np.broadcast_to(np.float16(1), (2**20,)))", "ok"),
-    "ends while it is served": ("import os\n    os._exit(0)", "timeout"),
+    "ends while it is served": ("import os\n    os._exit(0)", "died"),
     "ends badly while it is served": ("import os\n    os._exit(3)", "died"),
 }
 
