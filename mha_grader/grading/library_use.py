@@ -26,7 +26,7 @@ INNER = frozenset({
     "sys", "os", "builtins", "__builtins__", "gc", "inspect", "ctypes", "atexit", "signal", "globals",
     "setattr", "get_ipython", "mock", "unittest",
 })  # fmt: skip
-# Of these, what an honest cell hardly ever needs: with them code can reach what runs it, wherever they stand.
+# What an honest cell hardly ever needs: with it code can reach what runs it, also from a cell that was added.
 INSIDE = frozenset({
     "gc", "inspect", "ctypes", "_getframe", "f_back", "tb_frame", "gi_frame", "__subclasses__", "__globals__",
 })  # fmt: skip

@@ -28,8 +28,8 @@ MAX_BYTES = 20 * 2**20
 # What spreadsheets take for the start of a formula: those of some languages take the wide signs as well, and some
 # leave out what cannot be seen.
 FORMULA = re.compile(r"^[\s\"\x00\u200b-\u200f\u2060\ufeff]*[=+@\uff1d\uff0b\uff0d\uff20-]")
-# Which field of a student is what a platform tells in its archives beside a name.
 OWN_NUMBERS = ("gradescope",)  # where students enter their number themselves
+# Which field of a student is what a platform tells in its archives beside a name.
 NUMBERS: Mapping[Scheme, tuple[str, ...]] = {
     "moodle": ("moodle", "id"),
     "canvas": ("canvas",),

@@ -6,6 +6,7 @@ own code (see `mha_grader.learn.process`). Nothing here needs Linux.
 
 from __future__ import annotations
 
+import abc
 import select
 import socket
 import time
@@ -29,19 +30,19 @@ class SandboxDied(Exception):  # noqa: N818 - it is a verdict
     """The process ended, or sent something that is not an answer, and was killed."""
 
 
-class Asked:
+class Asked(abc.ABC):
     """A process that answers requests over `channel`."""
 
     channel: socket.socket
     number = 0  # of the last request
 
+    @abc.abstractmethod
     def close(self) -> None:
         """Kill what is left. Closing twice is fine."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def _ended(self) -> Exception:
         """Close it, and say why it ended."""
-        raise NotImplementedError
 
     def ask(self, seconds: float, serve: Serve | None = None, **request: Any) -> dict[str, Any]:
         """Send one request and return the reply to it.

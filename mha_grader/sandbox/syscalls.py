@@ -50,10 +50,8 @@ ABSENT = {
     "clone3": (435, 435),
     "memfd_create": (319, 279),
     "memfd_secret": (447, 447),
-    "mincore": (
-        27,
-        232,
-    ),  # these tell or change which files are in the machine's memory, which outlives a process
+    # These tell or change which files are in the machine's memory, which outlives a process.
+    "mincore": (27, 232),
     "readahead": (187, 213),
     "fadvise64": (221, 223),
     "cachestat": (451, 451),
