@@ -54,13 +54,21 @@ def name(request):
 
 
 @pytest.fixture(scope="module")
-def visited(chromium, addresses, name):
-    """The open page, in which later tests find what earlier ones left; setting its mathematics takes long."""
+def window(chromium):
+    """One window for all pages, in which scripts that pages share are compiled once."""
     with watched_page(chromium) as page:
-        page.set_viewport_size({"width": 1280, "height": 800})
-        page.goto(f"{addresses['file']}/{name}.html", wait_until="load")
-        page.wait_for_function(MATHEMATICS_DONE)
         yield page
+
+
+@pytest.fixture(scope="module")
+def visited(window, addresses, name):
+    """The open page, in which later tests find what earlier ones left; setting its mathematics takes long."""
+    window.troubles, window.requests = [], []
+    window.emulate_media(media="screen")
+    window.set_viewport_size({"width": 1280, "height": 800})
+    window.goto(f"{addresses['file']}/{name}.html", wait_until="load")
+    window.wait_for_function(MATHEMATICS_DONE)
+    return window
 
 
 @pytest.fixture(scope="module")
