@@ -97,7 +97,7 @@ def check_split_heads(candidate: Callable[..., Any]) -> None:
     Args:
         candidate: takes x `(batch, n, d_model)` and a positive number of heads; returns
             `(batch, heads, n, d_k)`, head i with the features `i*d_k … (i+1)*d_k - 1`. It raises an error of
-            any kind if the heads do not divide d_model, also if there are more heads than features.
+            any kind if the heads do not divide d_model, even if there are more heads than features.
 
     Returns:
         None if it is right.

@@ -66,7 +66,7 @@ def decoder_mask(n: int, keep: np.ndarray | None = None) -> np.ndarray:
     Returns:
         Boolean, broadcastable to `(batch, heads, n, n)`, for example `(batch, 1, n, n)`; without `keep`,
         `(n, n)` and `(1, 1, n, n)` are both right. The entry for query i and key j is True exactly if j <= i
-        and token j is real, also where query i is padding.
+        and token j is real, even where query i is padding.
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.3.
 

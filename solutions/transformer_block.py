@@ -50,7 +50,7 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # the notebook.
 #
 # **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
-# points. Any code that keeps the contract is right. The tests write their own numbers into a layer's parameters,
+# points. Any code that meets the contract is right. The tests write their own numbers into a layer's parameters,
 # those of the norms included, so the parameters must have the given names.
 #
 # `batch` counts sequences, `n` tokens. `d_model` is the width of a token, `d_ff` the width inside the
@@ -78,10 +78,10 @@ from mha_lib.torch_attention import MultiHeadAttention, attention
 #
 # **Points** {points FeedForward} · **Book** *The Transformer block*, section *The feed-forward sublayer*
 #
-# Two linear layers with a non-linearity between them, applied to each token alone: `up` widens the token, `down`
-# makes it narrow again. The non-linearity is the GELU, x·Φ(x), where Φ(x) is the probability that a standard
-# normal number is below x. For large x it is close to x, for very negative x close to 0, and it is smooth where
-# the older ReLU has a corner.
+# The network has two linear layers with a non-linearity between them. It is applied to each token alone: `up`
+# widens the token, `down` makes it narrow again. The non-linearity is the GELU, x·Φ(x), where Φ(x) is the
+# probability that a standard normal number is below x. For large x it is close to x, for very negative x close to
+# 0, and it is smooth where the older ReLU has a corner.
 #
 # <details><summary>Hint</summary>
 #
@@ -155,7 +155,7 @@ def one_token(rng):
 
 @part(points=1, needs="values", example="filled(FeedForward(2, 3))(torch.eye(2)[None])")
 def curve(rng):
-    "Between up and down there is a GELU; here any will do, within 0.01."
+    "Between up and down there is a GELU; here any approximation within 0.01 will do."
     expect_output(layers(rng, bent=True), tensor(rng.normal(size=(2, 5, 6))), tolerance=1e-2)
 
 
@@ -167,7 +167,7 @@ def exact_gelu(rng):
 
 @part(points=1, needs="values", example="filled(FeedForward(2, 3))(10 + torch.eye(2)[None])")
 def biases(rng):
-    "Both linear layers have a bias, and use it."
+    "Both linear layers have a bias and use it."
     expect_output(layers(rng, biases=True), positive(rng))
 
 
@@ -579,12 +579,12 @@ for depth, num_heads in ((1, 1), (1, 8), (2, 1), (4, 1)):
 # 6. `reach`: under a mask every token sees itself and the *two* tokens before it. Six blocks are stacked. How
 #    many positions back is the farthest token that an output can depend on?
 # 7. `reach_with_heads`: the same mask, but *one* block, with six heads. How many positions back now?
-# 8. `parameters`: how many parameters has one block with d_model = 512, 8 heads and d_ff = 2048, biases and norms
-#    included?
+# 8. `parameters`: how many parameters does one block have with d_model = 512, 8 heads and d_ff = 2048, biases and
+#    norms included?
 #
 # <details><summary>Hint: parameters</summary>
 #
-# Four linear layers in the attention, two in the feed-forward network, each with weights and a bias; a norm has a
+# The attention has four linear layers and the feed-forward network two, each with weights and a bias. A norm has a
 # weight and a bias for each feature. Or count in your block: `sum(p.numel() for p in block.parameters())`.
 # </details>
 

@@ -106,7 +106,7 @@ def find(folder: Path, assignment: Assignment) -> Found:
     if versions:
         beside = _names([path.name for path in versions])
         notes.append(f"{_printable(chosen.name)} was graded; {beside} beside it was not")
-    flags = [f"{_names([path.name for path in written])} beside the graded file was written in, too"]
+    flags = [f"{_names([path.name for path in written])} beside the graded file also contains work"]
     return Found(data, tuple(notes), tuple(flags if written else ()))
 
 
@@ -150,7 +150,7 @@ def _choose(found: list[Path], right: Path, is_written: Callable[[Path], bool]) 
     """The notebook that is graded, and its other versions: those whose name begins with the right one."""
     if os.path.lexists(right) and not _is_plain(right):
         raise Unusable(
-            "not-a-file", f"{right.name} is not a file (but a link, say): hand in the notebook itself"
+            "not-a-file", f"{right.name} is not a file (perhaps a link): hand in the notebook itself"
         )
     if not found:
         raise Unusable("missing", f"no notebook was found: hand in the file {right.name}")
@@ -303,7 +303,7 @@ def rebuild(assignment: Assignment, data: bytes) -> Rebuilt:
         f"the cell for {name} is missing from your notebook: copy it from a fresh one" for name in missing
     ]
     rebuilt.notes += [
-        f"a picture in {name} is not handed on: whoever marks it sees your words only"
+        f"pictures in {name} are not passed on: the person who marks it sees only your words"
         for name, text in rebuilt.answers.items()
         if "attachment:" in text
     ]
@@ -386,7 +386,7 @@ def _assemble(
         notes = rebuilt.item_notes.setdefault(item, [])
         if len(own) > 1:
             which = "the last one that was written in" if written else "the first one"
-            notes.append(f"the cell for {item} stands {len(own)} times in your notebook; {which} was graded")
+            notes.append(f"the cell for {item} occurs {len(own)} times in your notebook; {which} was graded")
         if written:
             rebuilt.sources[item] = written[-1]
         elif elsewhere:

@@ -51,7 +51,7 @@ def solution_lines(assignment: Assignment, item: str, reading: str) -> Iterator[
     yield ""
     yield from _solution(assignment.cell("solution", item).source).splitlines()
     yield ""
-    yield "It keeps what the tests ask for:"
+    yield "It does what the tests ask for:"
     for part in parts_of(assignment, item):
         yield f"  {part.name}: {part.proves}"
     if reading:
