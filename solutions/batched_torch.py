@@ -1195,7 +1195,7 @@ def expect_same_output(layer, here, x):
 
 @part(points=3)
 def projections(rng):
-    "q_proj, k_proj and v_proj have the weights that in_proj_weight holds one above the other."
+    "q_proj, k_proj and v_proj have the weights that in_proj_weight stacks in this order."
     builtin, here = builtins(rng)
     expect_state(converted(builtin), here, "q_proj.weight", "k_proj.weight", "v_proj.weight")
 

@@ -65,7 +65,7 @@ import matplotlib.pyplot as plt
 from checks import check_LanguageModel, check_loss, check_sample
 
 # %% [markdown] id="given_text"
-# **Given:** `attention` and `FeedForward` from the assignments before this one. Their code is in `given.py` beside
+# **Given:** `attention` and `FeedForward` from earlier assignments. Their code is in `given.py` beside
 # this notebook. Use them where you like.
 
 # %% role="given" id="given_pieces"

@@ -77,7 +77,7 @@ from checks import (
 )
 
 # %% [markdown] id="earlier_text"
-# **Given:** `softmax`, `attention` and `causal_mask` from the assignment before. Their code is in `given.py` beside
+# **Given:** `softmax`, `attention` and `causal_mask` from the previous assignment. Their code is in `given.py` beside
 # this notebook. Use them as they are.
 
 # %% role="given" id="earlier"

@@ -72,7 +72,7 @@ from checks import (
 )
 
 # %% [markdown] id="given_text"
-# **Given:** `softmax` and `head_dim` from the assignments before this one. Their code is in `given.py` beside this
+# **Given:** `softmax` and `head_dim` from earlier assignments. Their code is in `given.py` beside this
 # notebook.
 
 # %% role="given" id="given_pieces"

@@ -66,7 +66,7 @@ import matplotlib.pyplot as plt
 from checks import check_FeedForward, check_TransformerBlock, check_answers, loaded
 
 # %% [markdown] id="given_text"
-# **Given:** `MultiHeadAttention` from the assignments before this one, and the two functions that it calls. Their
+# **Given:** `MultiHeadAttention` from earlier assignments, and the two functions that it calls. Their
 # code is in `given.py` beside this notebook.
 
 # %% role="given" id="given_attention"

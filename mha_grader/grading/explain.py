@@ -187,7 +187,10 @@ def _different_error(expression: str, names: dict[str, Any], wanted: str) -> str
     except CallError as error:
         if wanted in error.type_names:
             text = clean(error.text, 200) or "(none)"
-            return f"On the public example {expression} your code raises a {wanted}, as it should; its text is: {text}"
+            return (
+                f"On the public example {expression} your code raises a {wanted}, as it should; "
+                f"its text is: {text}"
+            )
         return (
             f"Try it yourself: {expression}\nexpected a {wanted}; {describe_error(error, show_text=True)[1]}."
         )
