@@ -77,8 +77,8 @@ from checks import (
 )
 
 # %% [markdown] id="earlier_text"
-# **Given:** `softmax`, `attention` and `causal_mask` from the previous assignment. Their code is in `given.py` beside
-# this notebook. Use them as they are.
+# **Given:** `softmax`, `attention` and `causal_mask` from the previous assignment. Their code is in `given.py`
+# beside this notebook. Use them as they are.
 
 # %% role="given" id="earlier"
 from mha_lib.attention import softmax, attention

@@ -176,7 +176,7 @@ PITFALLS = (
     ),
     Pitfall(
         slug="always-causal",
-        title="Causal without being asked",
+        title="A causal mask that nobody asked for",
         symptom="Without a mask the first query attends to the first key only.",
         reason="You hide later keys when no mask is given, but no mask means that nothing is hidden.",
         fix="Leave the scores alone when the mask is None.",

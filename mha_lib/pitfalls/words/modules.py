@@ -172,7 +172,7 @@ PITFALLS = (
     ),
     Pitfall(
         slug="dropout-by-default",
-        title="Dropout without being asked",
+        title="Dropout that nobody asked for",
         symptom="Without an argument, two calls in training give two results.",
         reason="You drop something in training even if the caller did not ask for dropout.",
         fix="Leave it out, or let its probability be 0 unless it is asked for.",
