@@ -1459,7 +1459,7 @@ def gradient(rng):
     "torch.tensor([[True, False]]))",
 )
 def other_dtypes(rng):
-    "The output has the dtype of the arguments: float16, bfloat16 and float64."
+    "The output has the dtype of the arguments, in float16, bfloat16 and float64."
     for dtype, tolerance in ((torch.float16, 5e-3), (torch.bfloat16, 3e-2), (torch.float64, 1e-5)):
         arguments = [tensor(rng.uniform(size=size)).to(dtype) for size in [(5, 1), (7, 1), (7, 1)]]
         mask = tensor(random_mask(rng, 5, 7))

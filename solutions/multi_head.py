@@ -807,7 +807,7 @@ W_Q = W_K = np.diag([0.0, 0.0, 1.0, 1.0])  # head 0 averages, head 1 looks for t
 W_V = np.array([[1.0, 0, 1, 0], [0, 1, 0, 1], [0, 0, 0, 0], [0, 0, 0, 0]])  # both heads bring the first two
 W_O = np.array([[1.0, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 1, 1]])
 check_close(
-    "two tokens that ask, three that are looked at",
+    "two tokens of X, three of the memory",
     cross_attention(X, memory, W_Q, W_K, W_V, W_O, 2),
     [[[6, 9, 9, 3], [6, 9, 9, 3]]],
     mistakes={

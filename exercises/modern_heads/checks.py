@@ -65,7 +65,7 @@ def check_close(what, got, expected, tolerance=1e-5, mistakes=None):
 def check_equal(what, got, expected, mistakes=None):
     """Pass if `got` has the shape, the kind and the entries of `expected`; else say why not.
 
-    For masks and whole numbers. The arguments are those of `check_close`.
+    Use it for masks and whole numbers. The arguments are those of `check_close`.
 
     Raises:
         CheckFailed: if it is not right.

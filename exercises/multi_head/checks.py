@@ -65,7 +65,7 @@ def check_close(what, got, expected, tolerance=1e-5, mistakes=None):
 def check_equal(what, got, expected, mistakes=None):
     """Pass if `got` has the shape, the kind and the entries of `expected`; else say why not.
 
-    For masks and whole numbers. The arguments are those of `check_close`.
+    Use it for masks and whole numbers. The arguments are those of `check_close`.
 
     Raises:
         CheckFailed: if it is not right.
@@ -540,7 +540,7 @@ def check_cross_attention(cross_attention):
     W_V = np.array([[1.0, 0, 1, 0], [0, 1, 0, 1], [0, 0, 0, 0], [0, 0, 0, 0]])  # both heads bring the first two
     W_O = np.array([[1.0, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 1, 1]])
     check_close(
-        "two tokens that ask, three that are looked at",
+        "two tokens of X, three of the memory",
         cross_attention(X, memory, W_Q, W_K, W_V, W_O, 2),
         [[[6, 9, 9, 3], [6, 9, 9, 3]]],
         mistakes={

@@ -185,8 +185,7 @@ PITFALLS = (
         slug="memory-appended-to-input",
         title="Attention to X and the memory together",
         symptom="The tokens of X take weight away from the memory.",
-        reason="You attend to X and the memory laid end to end, but in cross-attention only the memory is "
-        "looked at.",
+        reason="You attend to X and the memory together, but cross-attention looks only at the memory.",
         fix="Make keys and values from the memory alone.",
         passes=("shape", "finite"),
     ),
