@@ -85,7 +85,8 @@ from mha_lib.torch_attention import MultiHeadAttention, attention
 #
 # <details><summary>Hint</summary>
 #
-# `nn.GELU()` is a module, `nn.functional.gelu` a function. What is their argument `approximate` by default?
+# `nn.GELU()` is a module, and `nn.functional.gelu` is a function. What is the default of their argument
+# `approximate`?
 # </details>
 
 # %% role="solution" item="FeedForward"

@@ -40,8 +40,9 @@ PITFALLS = (
     Pitfall(
         slug="activation-missing",
         title="No non-linearity between the layers",
-        symptom="The network is linear: twice the input, less the bias, gives twice the output.",
-        reason="You put two linear layers directly after each other, which can do no more than one.",
+        symptom="The network is linear apart from its bias: f(2x) − f(0) is twice f(x) − f(0).",
+        reason="You put two linear layers directly after each other, so together they can do no more than "
+        "one.",
         fix="Apply the GELU to what `up` returns.",
         passes=("shape", "finite"),
     ),
