@@ -198,7 +198,7 @@ def parse(data: bytes) -> list[dict[str, Any]]:
         if not is_unicode and text.lstrip().startswith("{"):
             raise Unusable(
                 "not-utf-8",
-                "the file is not UTF-8, as notebooks are: save it in Jupyter and hand that file in",
+                "the file is not UTF-8, the encoding of notebooks: save it in Jupyter and hand that file in",
             ) from None
         raise Unusable(
             "not-json", "the file is not a notebook (not JSON): save it in Jupyter and hand that file in"
@@ -309,11 +309,11 @@ def rebuild(assignment: Assignment, data: bytes) -> Rebuilt:
     ]
     if not _decode(data)[1]:
         rebuilt.notes.append(
-            "the file is not UTF-8, as notebooks are: letters other than a to z may be wrong in it"
+            "the file is not UTF-8, the encoding of notebooks: letters other than a to z may be wrong in it"
         )
     if len(everything) > MAX_CELLS:
         rebuilt.notes.append(
-            f"only the first {MAX_CELLS} of the notebook's {len(everything)} cells were looked at"
+            f"only the first {MAX_CELLS} of the notebook's {len(everything)} cells were read"
         )
     for item in cut:
         rebuilt.item_notes.setdefault(item, []).append(
