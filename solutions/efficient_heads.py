@@ -100,8 +100,8 @@ from mha_lib.heads import head_dim, split_heads, combine_heads
 #
 # <details><summary>Hint: from few heads to many</summary>
 #
-# Compare `np.repeat([0, 1, 2], 2)` with `np.tile([0, 1, 2], 2)`. Which is the row of the table above? Both also
-# work along one axis of an array.
+# Compare `np.repeat([0, 1, 2], 2)` with `np.tile([0, 1, 2], 2)`. Which of them gives the row of the table above?
+# Both also work along one axis of an array.
 # </details>
 
 # %% role="solution" item="grouped_query_attention"

@@ -324,7 +324,7 @@ def mended(rng):
 # ## 6. `diagnosis`: name the mistake
 #
 # **Points** {points diagnosis} · **Book** *The pitfalls*, section *From the symptom to the candidates*; the pages
-# *Softmax* to *Heads* behind it
+# *Softmax* to *Heads* of the catalogue
 #
 # Below are eight functions, each wrong in one way. Read them, run them, and name the mistake of each. `case_a` to
 # `case_c` should be `attention`, `case_d` `causal_mask`, `case_e` `decoder_mask`, `case_f` `softmax`, and `case_g`
