@@ -14,7 +14,7 @@ def count_parameters(
     Args:
         d_model: number of features, an int.
         num_heads: number of query heads, an int that divides `d_model` (you need not check it).
-        num_kv_heads: number of key heads and of value heads, a divisor of `num_heads`. None: `num_heads`.
+        num_kv_heads: number of key heads and of value heads, a divisor of `num_heads`. None means `num_heads`.
         bias: whether each of the four projections has a bias.
 
     Returns:

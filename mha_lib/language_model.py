@@ -113,9 +113,9 @@ def sample(
         model: a `LanguageModel`.
         ids: the tokens given, `(batch, n)`, n from 1; n + steps is at most the model's context.
         steps: number of tokens to add, at least 1.
-        seed: of the random draws. The same seed gives the same text, whatever was drawn before; another seed
-            draws anew, and may agree where one token is almost sure. How a seed becomes a text is up to you; you
-            may seed PyTorch's global generator.
+        seed: seed of the random draws. The same seed gives the same text, whatever was drawn before. Another
+            seed gives new draws, which may agree where one token is almost sure. How a seed becomes a text is up
+            to you; you may seed PyTorch's global generator.
         temperature: with 0, each new token is the one with the largest logit (of equal ones, any). Otherwise
             token i is drawn with probability softmax(logits / temperature)[i], independently at every step and
             for every sequence.

@@ -181,7 +181,7 @@ def from_builtin(builtin: nn.MultiheadAttention) -> MultiHeadAttention:
     The two layers read masks the opposite way: True means "ignore" to the built-in one and "may attend" here.
 
     Args:
-        builtin: an `nn.MultiheadAttention` with either `batch_first`, with or without `bias`, with any
+        builtin: an `nn.MultiheadAttention` with any `batch_first`, with or without `bias`, with any
             `dropout`, in float32 or float64, but without `kdim`, `vdim`, `add_bias_kv` and `add_zero_attn`. It
             is not changed.
 

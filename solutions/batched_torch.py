@@ -89,12 +89,12 @@ from checks import (
 
 # %% role="check"
 VIEWED_AT_FIRST = (
-    "view went straight to (b, h, n, d_k) and mixed up tokens: (b, n, h, d_k) first, then transpose"
+    "view went straight to (b, h, n, d_k) and mixed up tokens: view as (b, n, h, d_k) first, then transpose"
 )
 VIEWED_AT_LAST = (
-    "the heads were joined without transposing back to (b, n, h, d_k) before, which mixes up tokens"
+    "the heads were joined without transposing back to (b, n, h, d_k) first, which mixes up tokens"
 )
-VIEWED_AT_ONCE = f"{VIEWED_AT_FIRST}; and so backwards at the end"
+VIEWED_AT_ONCE = f"{VIEWED_AT_FIRST}; do the reverse at the end"
 
 # %% [markdown] id="given_text"
 # **Given:** `head_dim` from the assignment on multi-head attention. Its code is in `given.py` beside this
@@ -757,8 +757,8 @@ def dropout_of_weights(rng):
     kept = ((blocks[0] - blocks[1]).abs() <= 1e-4).all(dim=-1)
     expect(not kept.all(), "in training nothing was dropped")
     expect(not (dropped | kept).all(), "the weights that are not dropped should grow by 1/(1 - dropout)")
-    expect((dropped | doubled).all(), "something else than weights was dropped")
-    expect(dropped.any() and doubled.any(), "all weights of all tokens had the same fate")
+    expect((dropped | doubled).all(), "something other than weights was dropped")
+    expect(dropped.any() and doubled.any(), "all weights of all tokens were dropped or kept together")
 
 
 @part(points=1, needs="several_heads")
@@ -1180,7 +1180,9 @@ def expect_state(layer, here, *wanted):
         right |= {f"{name}.bias": torch.zeros(D_MODEL, dtype=here.in_proj_weight.dtype) for name in NAMES}
     found = layer.state_dict()
     expect(isinstance(found, dict), "from_builtin should return a MultiHeadAttention")
-    expect("in_proj_weight" not in found, "what came back is the built-in layer, and no MultiHeadAttention")
+    expect(
+        "in_proj_weight" not in found, "from_builtin returned the built-in layer, not a MultiHeadAttention"
+    )
     for name in wanted:
         expect(name in found, f"the layer has no {name} in its state dict")
         expect_close(found[name], right[name], what=name)

@@ -371,7 +371,7 @@ def greedy(rng):
     logits = model(text[:, :-1])[:, 4:]
     taken = logits.gather(2, text[:, 5:, None]).squeeze(2)
     behind = (logits.amax(dim=2) - taken).max()
-    expect(float(behind) <= 1e-3, "a token was taken that is not the most likely one after the text so far")
+    expect(float(behind) <= 1e-3, "sample took a token that is not the most likely one after the text so far")
 
 
 @part(points=1, needs="greedy")

@@ -916,9 +916,9 @@ def inputs_unchanged(rng):
 # **Keys and values.**
 #
 # 5. `numbers_kept`: a layer has 32 heads of width 64. How many numbers does its cache keep for each token?
-# 6. `numbers_kept_latent`: the same layer with latents of width 256 and no positions. How many now?
-# 7. `absorbed_scale`: 32 heads of width 64, latents of width 256, in the absorbed form. Which number are the
-#    dot products divided by?
+# 6. `numbers_kept_latent`: the same layer has latents of width 256 and no positions. How many numbers does it keep?
+# 7. `absorbed_scale`: a layer with 32 heads of width 64 and latents of width 256 uses the absorbed form. By which
+#    number does it divide the dot products?
 #
 # **Scores.**
 #
@@ -981,15 +981,15 @@ parts = part_for_each(
     lambda question: expect_answer(answers, reference.answers, question),
     points=1,
     proves={
-        "without_positions": "What attention without positions makes of another order.",
-        "shifted": "What a shift of all positions does under rotary positions.",
-        "wrong_pairs": "How weights of the other pairing convention are made right.",
-        "window_reach": "How far back a stack of layers with windows reaches.",
-        "numbers_kept": "How many numbers an ordinary cache keeps for a token.",
-        "numbers_kept_latent": "How many numbers a cache of latents keeps for a token.",
-        "absorbed_scale": "What scores are divided by in the absorbed form.",
-        "largest_score": "How large scores can be with normalised queries and keys.",
-        "off_by_one": "What the weights of a softmax off by one sum to.",
+        "without_positions": "This question asks what attention without positions returns for reordered tokens.",
+        "shifted": "This question asks what a shift of all positions does under rotary positions.",
+        "wrong_pairs": "This question asks how to convert weights from the other pairing convention.",
+        "window_reach": "This question asks how far back a stack of layers with windows reaches.",
+        "numbers_kept": "This question asks how many numbers an ordinary cache keeps for a token.",
+        "numbers_kept_latent": "This question asks how many numbers a cache of latents keeps for a token.",
+        "absorbed_scale": "This question asks what scores are divided by in the absorbed form.",
+        "largest_score": "This question asks how large scores can be with normalised queries and keys.",
+        "off_by_one": "This question asks what the weights of a softmax off by one sum to.",
     },
 )
 

@@ -683,7 +683,7 @@ check_close(
     [10.0, 4.0],
     mistakes={
         "only the first sequence was counted": [5.0, 2.0],
-        "they were summed, not averaged": [20.0, 8.0],
+        "the sequences were summed, not averaged": [20.0, 8.0],
     },
 )
 zero3 = {"weight": np.zeros((6, 6)), "bias": np.zeros(6)}
@@ -704,7 +704,7 @@ check_close(
     [10.0, 4.0],
     mistakes={
         "the change was measured before dense": [5.0, 2.0],
-        "the bias of dense, which no head adds, is in it": [14.0712, 13.0384],
+        "the result includes the bias of dense, which no head adds": [14.0712, 13.0384],
     },
 )
 sharp = {**weights, "query": {"weight": 50.0 * np.eye(4), "bias": np.zeros(4)}, "key": one}
@@ -892,16 +892,16 @@ parts = part_for_each(
     expect_right,
     points=1,
     proves={
-        "previous_layer": "In which layer the head is that looks at the token before.",
-        "previous_head": "Which head looks at the token before.",
-        "next_layer": "In which layer the head is that looks at the next token.",
-        "next_head": "Which head looks at the next token.",
-        "next_score": "How much weight that head puts on the next token.",
-        "their_students": "What a weight shows when its baseline is just as large.",
-        "agreement_head": "Which head joins a verb to its subject across a nearer noun.",
-        "too_wide": "Whether a head that is right about one sentence is right about its twin.",
-        "most_important": "Which of the stored heads the output of the layer misses most on one text.",
-        "key_bias": "What the bias of the keys does.",
+        "previous_layer": "This question asks which layer has the head that looks at the token before.",
+        "previous_head": "This question asks which head looks at the token before.",
+        "next_layer": "This question asks which layer has the head that looks at the next token.",
+        "next_head": "This question asks which head looks at the next token.",
+        "next_score": "This question asks how much weight that head puts on the next token.",
+        "their_students": "This question asks what a weight shows when its baseline is just as large.",
+        "agreement_head": "This question asks which head joins a verb to its subject across a nearer noun.",
+        "too_wide": "This question asks whether a head that is right about one sentence is right about its twin.",
+        "most_important": "This question asks which stored head matters most for the output on one text.",
+        "key_bias": "This question asks what the bias of the keys does.",
     },
 )
 

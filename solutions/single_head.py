@@ -846,7 +846,7 @@ print(f"k = 4, two heads:                     {explained(4, [[0.5, 0.5, 0, 0], [
 #
 # 5. `one_head_share`: k = 5. What share of the variance can one head explain at most?
 # 6. `three_heads_share`: and three heads?
-# 7. `wider_head`: k = 5 again, and *one* head with ten times the d_k and d_v. What happens to its limit?
+# 7. `wider_head`: k = 5 again, but *one* head has ten times the d_k and d_v. What happens to its limit?
 #     * `"a"`: it is ten times as high, but at most 1
 #     * `"b"`: it rises, but by less
 #     * `"c"`: it stays
@@ -911,14 +911,14 @@ parts = part_for_each(
     lambda question: expect_answer(answers, reference.answers, question),
     points=1,
     proves={
-        "variance": "How the variance of a dot product grows with the width.",
-        "scaled_variance": "What dividing the scores does to their variance.",
-        "wrong_scale_deviation": "How large scores are when they are divided by the wrong width.",
-        "wrong_scale_effect": "What the size of the scores does to the weights.",
-        "one_head_share": "How far one head gets when five contents are asked for.",
-        "three_heads_share": "How far three heads get when five contents are asked for.",
-        "wider_head": "Whether the width of a head changes the limit of one head.",
-        "half_and_half": "What can be told from the average of two contents.",
+        "variance": "This question asks how the variance of a dot product grows with the width.",
+        "scaled_variance": "This question asks what dividing the scores does to their variance.",
+        "wrong_scale_deviation": "This question asks how large scores are after division by the wrong width.",
+        "wrong_scale_effect": "This question asks what the size of the scores does to the weights.",
+        "one_head_share": "This question asks how far one head gets if the target is five contents.",
+        "three_heads_share": "This question asks how far three heads get if the target is five contents.",
+        "wider_head": "This question asks whether the width of a head changes the limit of one head.",
+        "half_and_half": "This question asks what the average of two contents reveals.",
     },
 )
 

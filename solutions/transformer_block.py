@@ -301,7 +301,7 @@ def tokens(rng, *shape):
 
 
 def numbers(rng, d_model, d_ff, without=(), bent=False, norms_alike=True):
-    """Numbers for all parameters; those of the output layer of the halves in `without` are 0.
+    """Numbers for all parameters; those of the output layer of the sublayers in `without` are 0.
 
     Unless it is `bent`, the feed-forward network works where its curve is a straight line, whichever it is.
     `norms_alike` gives both norms the same numbers.
@@ -579,7 +579,8 @@ for depth, num_heads in ((1, 1), (1, 8), (2, 1), (4, 1)):
 #     * `"c"`: both
 # 6. `reach`: under a mask every token sees itself and the *two* tokens before it. Six blocks are stacked. How
 #    many positions back is the farthest token that an output can depend on?
-# 7. `reach_with_heads`: the same mask, but *one* block, with six heads. How many positions back now?
+# 7. `reach_with_heads`: the mask is the same, but there is only *one* block, with six heads. How many positions
+#    back is the farthest token now?
 # 8. `parameters`: how many parameters does one block have with d_model = 512, 8 heads and d_ff = 2048, biases and
 #    norms included?
 #
@@ -635,14 +636,14 @@ parts = part_for_each(
     lambda question: expect_answer(answers, reference.answers, question),
     points=1,
     proves={
-        "pre_norm_of_nothing": "What a pre-norm block does whose halves add nothing.",
-        "post_norm_of_nothing": "What a post-norm block does whose halves add nothing.",
-        "norms_on_the_path": "How often a token is normalised on its straight way through post-norm blocks.",
-        "size_with_depth": "How large tokens become in a pre-norm stack.",
-        "mixing": "Which half of the block lets tokens exchange what they hold.",
-        "reach": "How far a stack of blocks sees under a narrow mask.",
-        "reach_with_heads": "How far one block with many heads sees under a narrow mask.",
-        "parameters": "How many parameters a block has.",
+        "pre_norm_of_nothing": "This question asks what a pre-norm block does if its sublayers add nothing.",
+        "post_norm_of_nothing": "This question asks what a post-norm block does if its sublayers add nothing.",
+        "norms_on_the_path": "This question asks how often post-norm blocks normalise the residual stream.",
+        "size_with_depth": "This question asks how large tokens become in a pre-norm stack.",
+        "mixing": "This question asks which sublayer lets tokens exchange information.",
+        "reach": "This question asks how far a stack of blocks sees under a narrow mask.",
+        "reach_with_heads": "This question asks how far one block with many heads sees under a narrow mask.",
+        "parameters": "This question asks how many parameters a block has.",
     },
 )
 

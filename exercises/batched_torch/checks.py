@@ -352,12 +352,12 @@ from torch import nn
 
 
 VIEWED_AT_FIRST = (
-    "view went straight to (b, h, n, d_k) and mixed up tokens: (b, n, h, d_k) first, then transpose"
+    "view went straight to (b, h, n, d_k) and mixed up tokens: view as (b, n, h, d_k) first, then transpose"
 )
 VIEWED_AT_LAST = (
-    "the heads were joined without transposing back to (b, n, h, d_k) before, which mixes up tokens"
+    "the heads were joined without transposing back to (b, n, h, d_k) first, which mixes up tokens"
 )
-VIEWED_AT_ONCE = f"{VIEWED_AT_FIRST}; and so backwards at the end"
+VIEWED_AT_ONCE = f"{VIEWED_AT_FIRST}; do the reverse at the end"
 
 
 @one_line

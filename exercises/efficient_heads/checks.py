@@ -557,7 +557,7 @@ def check_prune_heads(prune_heads):
         "number of heads that are left",
         pruned[4],
         3,
-        mistakes={"it is the number from before": 4, "it is the number of heads that are gone": 1},
+        mistakes={"this is the number before pruning": 4, "this is the number of removed heads": 1},
     )
     check_close(
         "W_K without heads 0 and 2, its columns in ascending order",

@@ -587,7 +587,7 @@ def check_count_parameters(count_parameters):
         mistakes={
             "each head got full matrices; together the heads have one": 8192,
             "W_O is missing": 768,
-            "that is one head, or heads that read d_k features each; all eight read all features": 128,
+            "this is one head, or heads that read d_k features each; all eight should read all features": 128,
             "without num_kv_heads, there are as many heads of keys and values as of queries": 576,
         },
     )

@@ -529,7 +529,7 @@ def check_head_importance(head_importance):
         [10.0, 4.0],
         mistakes={
             "only the first sequence was counted": [5.0, 2.0],
-            "they were summed, not averaged": [20.0, 8.0],
+            "the sequences were summed, not averaged": [20.0, 8.0],
         },
     )
     zero3 = {"weight": np.zeros((6, 6)), "bias": np.zeros(6)}
@@ -550,7 +550,7 @@ def check_head_importance(head_importance):
         [10.0, 4.0],
         mistakes={
             "the change was measured before dense": [5.0, 2.0],
-            "the bias of dense, which no head adds, is in it": [14.0712, 13.0384],
+            "the result includes the bias of dense, which no head adds": [14.0712, 13.0384],
         },
     )
     sharp = {**weights, "query": {"weight": 50.0 * np.eye(4), "bias": np.zeros(4)}, "key": one}
