@@ -186,7 +186,7 @@ PITFALLS = (
     ),
     Pitfall(
         slug="norm-on-the-branch",
-        title="The norm on the branch",
+        title="The norm applied before the addition",
         symptom="In the post-norm form, the output of the block is not normalised.",
         reason="You normalise the output of each sublayer and then add it, but post-norm normalises the sum.",
         fix="Write `self.norm1(x + self.attention(x, mask))`.",

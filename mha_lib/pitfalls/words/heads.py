@@ -5,7 +5,7 @@ from mha_lib.pitfalls.words.pitfall import Pitfall
 PITFALLS = (
     Pitfall(
         slug="divisibility-unchecked",
-        title="No check that d_model divides",
+        title="No check that num_heads divides d_model",
         symptom="With 7 features and 2 heads there is no error: a head gets 3 features, and one feature is "
         "lost.",
         reason="You divide with `//`, which drops the remainder silently.",
@@ -24,7 +24,7 @@ PITFALLS = (
     ),
     Pitfall(
         slug="positivity-unchecked",
-        title="0 and negative numbers let through",
+        title="0 and negative numbers accepted",
         symptom="A head has width 0 or −2, or there is a ZeroDivisionError.",
         reason="You test only divisibility, and −8 is divisible by 4.",
         fix="Check first that both numbers are at least 1.",
@@ -94,7 +94,7 @@ PITFALLS = (
     ),
     Pitfall(
         slug="heads-interleaved",
-        title="Heads that take turns",
+        title="Features interleaved among the heads",
         symptom="The shape is right, but head i has the columns i, i + heads, i + 2 * heads, … instead of a "
         "block.",
         reason="You reshape the features to (d_k, heads), which gives head i every heads-th column, but it owns "
@@ -146,7 +146,7 @@ PITFALLS = (
     ),
     Pitfall(
         slug="tokens-split-in-place-of-features",
-        title="The tokens are shared out among the heads",
+        title="The tokens divided among the heads",
         symptom="Each head gets a stretch of the text, with all features. There is an error if num_heads "
         "does not divide n.",
         reason="You cut along the axis of the tokens, but every head reads every token; the heads share the "

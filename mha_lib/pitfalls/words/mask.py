@@ -234,7 +234,7 @@ PITFALLS = (
     ),
     Pitfall(
         slug="causal-offset-reversed",
-        title="The offset's sign turned around",
+        title="The sign of the offset reversed",
         symptom="The mask is right when n = m. With more keys than queries, the first rows are empty.",
         reason="You subtract m − n, but with more keys than queries each query sees more keys, not fewer.",
         fix="Add the offset: keep j ≤ i + (m − n).",
@@ -242,7 +242,7 @@ PITFALLS = (
     ),
     Pitfall(
         slug="square-mask-assumed",
-        title="As many keys as queries taken for granted",
+        title="As many keys as queries assumed",
         symptom="The mask is right when n = m. Otherwise it has n columns and does not fit the scores.",
         reason="You build an n × n mask, but with a cache there are more keys than queries.",
         fix="Build a mask of shape (n, m).",

@@ -115,7 +115,7 @@ PITFALLS = (
     ),
     Pitfall(
         slug="qk-norm-after-scaling",
-        title="The norm takes g away again",
+        title="The norm removes g again",
         symptom="g has no effect, and gets no gradient.",
         reason="You multiply the queries by g before you normalise them, and the norm divides it out.",
         fix="Normalise first, and multiply by g after.",

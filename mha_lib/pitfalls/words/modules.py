@@ -32,7 +32,7 @@ PITFALLS = (
     ),
     Pitfall(
         slug="result-in-float32",
-        title="float32 comes out whatever comes in",
+        title="The result is always float32",
         symptom="The numbers are right but have the wrong dtype, and the next layer raises an error about "
         "it.",
         reason="You convert to float32 and never back, but a caller with float16 or float64 expects that dtype.",
@@ -205,7 +205,7 @@ PITFALLS = (
     ),
     Pitfall(
         slug="bias-assumed",
-        title="A bias taken for granted",
+        title="A bias assumed",
         symptom="The result is right with biases. Without them there is an error about None.",
         reason="You cut `in_proj_bias` without asking whether there is one: with `bias=False` it is None.",
         fix="Ask first, and set the biases to 0 if there is none.",

@@ -141,7 +141,7 @@ PITFALLS = (
     ),
     Pitfall(
         slug="rotary-in-float64",
-        title="float64 comes out",
+        title="The result is float64",
         symptom="The numbers are right, but their dtype is not that of x, and the next product raises an "
         "error.",
         reason="You compute the angles in float64, or with whole numbers, and let that dtype reach the "

@@ -93,7 +93,7 @@ PITFALLS = (
     ),
     Pitfall(
         slug="offset-wraps-around",
-        title="The ends joined into a ring",
+        title="Positions that wrap around at the ends",
         symptom="The scores are a little off, because the first token counts as the successor of the last.",
         reason="You count positions around the end, but the first token has no token before it.",
         fix="Leave out the queries that have no such key.",
@@ -330,7 +330,7 @@ PITFALLS = (
     ),
     Pitfall(
         slug="importance-relative",
-        title="Shares of the whole",
+        title="Shares in place of lengths",
         symptom="The numbers sum to 1.",
         reason="You divide by the sum over the heads, but the contract asks for lengths.",
         fix="Leave out the division.",

@@ -62,7 +62,7 @@ PITFALLS = (
     ),
     Pitfall(
         slug="nan-replaced-by-zero",
-        title="NaN painted over with zeros",
+        title="NaN replaced with zeros",
         symptom="With large logits the weights do not sum to 1; some rows are all zeros.",
         reason="You turn the NaN of an overflow into 0, which hides the error and throws the largest logits away.",
         fix="Remove the cause: subtract the largest logit of the row before the exponential.",
