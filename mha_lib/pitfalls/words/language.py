@@ -88,7 +88,7 @@ PITFALLS = (
         slug="sample-temperature-inverted",
         title="Multiplied by the temperature",
         symptom="Low temperatures give wild texts, and high temperatures give dull ones.",
-        reason="You multiply the logits by the temperature, but they are divided by it.",
+        reason="You multiply the logits by the temperature, but you should divide by it.",
         fix="Use `logits / temperature`.",
         passes=(),
     ),
