@@ -52,7 +52,7 @@ shell = InteractiveShell.instance()
 for cell in json.load(open(sys.argv[1], encoding="utf-8"))["cells"]:
     if cell["cell_type"] == "code":
         shell.run_cell(cell["source"]).raise_error()
-print(sys.modules["mha_lib"].__file__)
+print(ascii(sys.modules["mha_lib"].__file__))
 """
 
 
@@ -122,7 +122,7 @@ def test_the_notebook_of_a_page_runs_with_nothing_else_of_the_course(unpacked, t
     write(notebook(page, Book.read(ROOT)), tmp_path / "several_heads.ipynb")
     done = python(unpacked, "-c", RUN, str(tmp_path / "several_heads.ipynb"))
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == str(unpacked / "packages" / "mha_lib" / "__init__.py")
+    assert done.stdout.splitlines()[-1] == ascii(str(unpacked / "packages" / "mha_lib" / "__init__.py"))
 
 
 def test_the_material_is_all_that_the_repository_has(unpacked):
