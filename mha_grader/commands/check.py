@@ -45,7 +45,7 @@ def add(commands: Any) -> None:
         "what",
         nargs="+",
         metavar="WHAT",
-        help="a notebook or an assignment's name; or ASSIGNMENT ITEM FILE.py",
+        help="a notebook; or ASSIGNMENT ITEM FILE.py; with --solution a notebook or an assignment's name",
     )
     parser.add_argument("--solution", metavar="ITEM", help="show the course's solution of an item")
     parser.set_defaults(run=run, usage_error=parser.error)
