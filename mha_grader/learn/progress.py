@@ -35,18 +35,20 @@ class Progress:
             CourseError: if it is damaged or cannot be read; nothing of it is changed then.
         """
         self.path = path or place()
-        self._items: dict[str, dict[str, Any]] = {}  # by "assignment.item"
+        self._items = self._read()
+
+    def _read(self) -> dict[str, dict[str, Any]]:
+        """What the file says of items, by "assignment.item"."""
         try:
-            self._items = json.loads(self.path.read_text("utf-8"))["items"]
-            self._items = {
+            return {
                 name: {
                     "points": None if item["points"] is None else 0.0 + item["points"],
                     "asked": bool(item["asked"]),
                 }
-                for name, item in self._items.items()
+                for name, item in json.loads(self.path.read_text("utf-8"))["items"].items()
             }
         except (FileNotFoundError, NotADirectoryError):
-            pass
+            return {}
         except OSError as error:
             raise CourseError(
                 f"cannot read {self.path}, where your progress is kept: {error.strerror}"
@@ -71,6 +73,7 @@ class Progress:
         Raises:
             CourseError: if the file cannot be written.
         """
+        self._items = self._read()  # a check takes a while, and another one may have ended meanwhile
         for record in records:
             self._change(
                 assignment, record.item, points=max(record.score, self.points(assignment, record.item) or 0.0)

@@ -9,11 +9,13 @@ import pytest
 
 from mha_grader.__main__ import main
 from mha_grader.course.folders import Course
+from mha_grader.course.records import ItemRecord, PartRecord
 from mha_grader.grading import grade as grading
 from mha_grader.grading.rebuild import Unusable
 from mha_grader.grading.session import Session
 from mha_grader.grading.settings import settings_of
 from mha_grader.learn.material import Material
+from mha_grader.learn.progress import Progress
 from mha_grader.learn.session import OwnSession
 
 ROOT = Path(__file__).parents[3]
@@ -190,6 +192,13 @@ def test_a_file_of_progress_that_cannot_be_read_is_named(home, capsys):
     (home / ".mha-grade" / "progress.json").mkdir(parents=True)
     assert main(["progress"]) == 1
     assert "progress.json, where your progress is kept" in capsys.readouterr().err
+
+
+def test_two_checks_at_the_same_time_keep_the_points_of_both():
+    one, other = Progress(), Progress()
+    for progress, item in ((one, "softmax"), (other, "attention")):
+        progress.enter("single_head", (ItemRecord(item, (PartRecord("values", 2.0, "pass", ""),)),))
+    assert [Progress().points("single_head", item) for item in ("softmax", "attention")] == [2.0, 2.0]
 
 
 def test_whose_solution_was_asked_for_is_not_yet_checked(capsys):
