@@ -237,7 +237,7 @@ def describe_error(error: CallError, show_text: bool = False) -> tuple[Status, s
     if error.kind == "memory":
         return "memory", "your code used more memory than it is allowed"
     if error.kind == "missing":
-        return "error", "your cell does not define the name that it should define"
+        return "error", f"the name {error.text!r} is not defined after your cell has run"
     if error.kind == "died":
         return "error", "the process that ran your code ended"
     if error.type_names[0] == "NotImplementedError" and not error.text:  # a library says what it lacks

@@ -158,8 +158,8 @@ PITFALLS = (
         title="Softmax applied twice",
         symptom="The weights sum to 1, but they are nearly uniform, and masked keys get weight again.",
         reason="You apply softmax to weights that lie between 0 and 1, so the second softmax makes them nearly "
-        "equal and gives exp(0) to the masked ones.",
-        fix="Apply softmax once, to the scores.",
+        "equal, and masked ones get exp(0).",
+        fix="Apply softmax once, to the scores; a loss such as `cross_entropy` applies it itself: give it logits.",
         passes=("shape", "finite", "rows sum to 1"),
     ),
     Pitfall(
