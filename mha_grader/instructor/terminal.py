@@ -143,7 +143,7 @@ def print_log(student: str, record: SubmissionRecord, entry: Entry | None) -> No
         yet = " (a person has yet to mark something)" if entry.waiting(record) else ""
         print(
             f"{entry.score(record):g} of {record.max_score:g} in the end{yet}: penalty {entry.penalty:g}, "
-            f"{entry.late_seconds:g} s late"
+            f"{_how_late(entry.late_seconds) if entry.late_seconds else 'in time'}"
         )
     for note in record.notes:
         print(f"note: {clean(note)}")
