@@ -29,5 +29,5 @@ def run(arguments: argparse.Namespace) -> int:
     course = Course.find(arguments.course)
     student = results.student_id(course, arguments.student)
     records, entries = results.shared(course, arguments.assignment, student)
-    terminal.print_log(student, records[student], entries.get(student))
+    terminal.print_log(results.called(course, student), records[student], entries.get(student))
     return 0

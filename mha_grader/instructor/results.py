@@ -76,6 +76,13 @@ def student_id(course: Course, text: str, submitted: Path | None = None) -> str:
     return people.named(text).id
 
 
+def called(course: Course, student: str) -> str:
+    """A student's id, and beside it the full name if the roster has one: formgrader shows names."""
+    people = roster.load(course)
+    person = people.by_id.get(student) if people else None
+    return f"{student} ({person.name})" if person and person.name != student else student
+
+
 def strangers(course: Course, students: Mapping[str, object]) -> Iterator[str]:
     """Those of some ids that the roster does not know; none if there is no roster."""
     people = roster.load(course)

@@ -29,6 +29,7 @@ def test_a_student_is_named_by_id_login_address_or_name(course, capsys, called):
         return capsys.readouterr().out
 
     assert run("log", NAME, called) == run("log", NAME, "ann")
+    assert run("log", NAME, called).startswith("ann (Ann Lee): small ")
     assert "1 written" in run("feedback", NAME, "--student", called)
     assert (course / "feedback" / "ann" / NAME / f"{NAME}.html").is_file()
     assert run("grade", NAME, "--student", called, "--json").count('"student": "ann"') == 1
@@ -46,3 +47,11 @@ def test_a_member_of_a_group_and_a_stranger_are_found_and_nobody_is_guessed(cour
         capsys.readouterr()
         assert cli.main(["--course", str(course), *command]) == 1
         assert "nobody in roster.csv is called 'Lee'" in capsys.readouterr().err
+
+
+def test_marks_tells_the_names_that_formgrader_shows(course, capsys):
+    wrong = course / "submitted" / "ann" / NAME / f"{NAME}.ipynb"
+    wrong.write_text("no notebook")
+    assert cli.main(["--course", str(course), "grade", NAME, "--quiet", "--student", "ann"]) == 0
+    assert cli.main(["--course", str(course), "marks", NAME]) == 0
+    assert "  ann (Ann Lee)\n" in capsys.readouterr().out
