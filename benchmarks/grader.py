@@ -24,6 +24,7 @@ import psutil
 from benchmarks.measure import ROOT, command_line, write
 from mha_grader.course import authoring
 from mha_grader.course.assignment import Assignment, load_assignment
+from mha_grader.course.folders import config_of_a_copy
 
 ASSIGNMENTS = ("single_head", "batched_torch")
 PLAIN = (
@@ -48,7 +49,7 @@ def right_handin(assignment: Assignment) -> bytes:
 def make_course(folder: Path, name: str, config: str, handins: int) -> None:
     """A course with one assignment and a class that handed in the same."""
     (folder / "solutions").mkdir(parents=True)
-    shutil.copyfile(ROOT / "nbgrader_config.py", folder / "nbgrader_config.py")
+    (folder / "nbgrader_config.py").write_text(config_of_a_copy(ROOT))
     for source in (ROOT / "solutions").glob("*.py"):
         shutil.copyfile(source, folder / "solutions" / source.name)
     authoring.release(folder, name)
@@ -102,7 +103,7 @@ def measure(name: str, handins: int, plain_handins: int) -> dict[str, Any]:
     commands = {
         "mha-grade": (
             handins,
-            (ROOT / "nbgrader_config.py").read_text(),
+            config_of_a_copy(ROOT),
             [sys.executable, "-m", "mha_grader"],
         ),
         "nbgrader": (plain_handins, PLAIN, [str(scripts / "nbgrader"), "autograde"]),

@@ -15,6 +15,7 @@ from examples import handins
 from mha_grader import cli
 from mha_grader.course import authoring
 from mha_grader.course.assignment import load_assignment
+from mha_grader.course.folders import config_of_a_copy
 
 
 def make_course(destination: Path, name: str) -> None:
@@ -25,7 +26,7 @@ def make_course(destination: Path, name: str) -> None:
         name: the assignment.
     """
     (destination / "solutions").mkdir(parents=True)
-    shutil.copyfile(handins.COURSE / "nbgrader_config.py", destination / "nbgrader_config.py")
+    (destination / "nbgrader_config.py").write_text(config_of_a_copy(handins.COURSE))
     for source in (handins.COURSE / "solutions").glob("*.*"):
         shutil.copyfile(source, destination / "solutions" / source.name)
     authoring.release(destination, name)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+STUDENT = "the id; with a roster also login, e-mail address or full name"
+
 
 def add_assignment(parser: argparse.ArgumentParser) -> None:
     """The command is about one assignment."""
@@ -12,4 +14,4 @@ def add_assignment(parser: argparse.ArgumentParser) -> None:
 
 def add_only_student(parser: argparse.ArgumentParser) -> None:
     """The command can be about one student."""
-    parser.add_argument("--student", metavar="ID", help="only this student")
+    parser.add_argument("--student", metavar="STUDENT", help=f"only this student: {STUDENT}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 from mha_grader.commands.arguments import add_assignment
 from mha_grader.course.assignment import CourseError
-from mha_grader.course.cells import id_of, text_of
+from mha_grader.course.cells import id_of, python_of, text_of
 from mha_grader.course.folders import Course
 from mha_grader.course.sources import SourceError
 from mha_grader.instructor import gradebook
@@ -71,6 +72,7 @@ def differences(course: Course, name: str) -> tuple[list[str], int]:
     lines = _compare_points(known, wanted)
     file = f"{name}.ipynb"
     lines += _compare("cell", _cells(old.get(file)), _cells(new.get(file)))
+    lines += _left_over([_item(name) for name in known if name not in wanted], new.get(file))
     if not lines and old.get(file) != new.get(file):
         lines.append("the notebook's version changes: its hidden tests or its solutions have changed")
     old.pop(file, None), new.pop(file)
@@ -82,6 +84,28 @@ def _compare_points(old: dict[str, float], new: dict[str, float]) -> list[str]:
     lines += [f"item {_item(name)} ({new[name]:g} points) is added" for name in new if name not in old]
     both = [name for name in new if name in old and old[name] != new[name]]
     return lines + [f"item {_item(name)}: {old[name]:g} points become {new[name]:g}" for name in both]
+
+
+def _left_over(dropped: Sequence[str], notebook: bytes | None) -> list[str]:
+    """Where the new notebook still names a dropped item, or its check: such code fails, such text misleads."""
+    return [
+        f"cell {id_of(cell, number)} still names {item}: change it, too"
+        for item in dropped
+        for number, cell in enumerate(_all_cells(notebook))
+        if _names(cell, item)
+    ]
+
+
+def _names(cell: dict[str, Any], item: str) -> bool:
+    if cell["cell_type"] != "code":
+        return f"`{item}`" in text_of(cell)
+    try:
+        nodes = list(ast.walk(ast.parse(python_of(text_of(cell)))))
+    except SyntaxError:  # of another kernel, or not code
+        return False
+    found = {node.id for node in nodes if isinstance(node, ast.Name)}
+    found |= {node.name for node in nodes if isinstance(node, ast.alias)}
+    return not found.isdisjoint({item, f"check_{item}"})
 
 
 def _item(grade_id: str) -> str:
@@ -99,5 +123,8 @@ def _files(folder: Path) -> dict[str, bytes]:
 
 
 def _cells(notebook: bytes | None) -> dict[str, str]:
-    cells: Sequence[Any] = json.loads(notebook)["cells"] if notebook else []
-    return {id_of(cell, number): text_of(cell) for number, cell in enumerate(cells)}
+    return {id_of(cell, number): text_of(cell) for number, cell in enumerate(_all_cells(notebook))}
+
+
+def _all_cells(notebook: bytes | None) -> list[dict[str, Any]]:
+    return json.loads(notebook)["cells"] if notebook else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from mha_grader.commands.arguments import add_assignment
+from mha_grader.commands.arguments import STUDENT, add_assignment
 from mha_grader.course.assignment import CourseError, load_assignment
 from mha_grader.course.folders import Course
 from mha_grader.instructor import extensions, gradebook, roster
@@ -25,9 +25,7 @@ def add(commands: Any) -> None:
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "student", metavar="STUDENT", help="the id; with a roster also login, address or name"
-    )
+    parser.add_argument("student", metavar="STUDENT", help=STUDENT)
     add_assignment(parser)
     parser.add_argument(
         "due",

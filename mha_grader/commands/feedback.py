@@ -35,7 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the pages; returns the exit code."""
     course = Course.find(arguments.course)
     assignment = load_assignment(course.root, arguments.assignment)
-    records, entries = results.shared(course, assignment.name, arguments.student)
+    only = results.student_id(course, arguments.student) if arguments.student else None
+    records, entries = results.shared(course, assignment.name, only)
     pages = feedback.write(course, assignment, records, entries)
     print(f"{len(pages)} written: {course.root}/feedback/<student>/{assignment.name}/{assignment.name}.html")
     if arguments.zip:

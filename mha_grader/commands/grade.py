@@ -61,7 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
     course = Course.find(arguments.course)
     assignment = load_assignment(course.root, arguments.assignment)
     submitted = (arguments.submitted or course.submitted).resolve()
-    students = _students(submitted, arguments.assignment, arguments.student)
+    only = results.student_id(course, arguments.student, submitted) if arguments.student else None
+    students = _students(submitted, arguments.assignment, only)
     for student in students:
         if timestamps.is_unreadable(submitted / student / assignment.name):
             print(

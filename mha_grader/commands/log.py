@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from mha_grader.commands.arguments import add_assignment
+from mha_grader.commands.arguments import STUDENT, add_assignment
 from mha_grader.course.folders import Course
-from mha_grader.instructor import gradebook, results, terminal
+from mha_grader.instructor import results, terminal
 
 
 def add(commands: Any) -> None:
@@ -20,15 +20,14 @@ def add(commands: Any) -> None:
         "`mha-grade grade ASSIGNMENT --student ID --force` before.",
     )
     add_assignment(parser)
-    parser.add_argument("student", metavar="ID", help="the student")
+    parser.add_argument("student", metavar="STUDENT", help=STUDENT)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what is known; returns the exit code."""
     course = Course.find(arguments.course)
-    record = results.graded(course, arguments.assignment, arguments.student)[arguments.student]
-    gradebook.settle(course, arguments.assignment)
-    entry = gradebook.read(course, arguments.assignment, arguments.student).get(arguments.student)
-    terminal.print_log(arguments.student, record, entry)
+    student = results.student_id(course, arguments.student)
+    records, entries = results.shared(course, arguments.assignment, student)
+    terminal.print_log(results.called(course, student), records[student], entries.get(student))
     return 0

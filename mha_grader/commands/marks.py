@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
         if assistant:
             print(f"\n{clean(assistant)} ({len(theirs)})")
         for student in theirs:
-            print(f"  {clean(student)}")
+            print(f"  {clean(results.called(course, student))}")
             for reason in reasons[student]:
                 print(f"    {clean(reason, 1000)}")
     return 0

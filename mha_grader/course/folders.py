@@ -58,6 +58,15 @@ class Course:
         return path.read_bytes()
 
 
+def config_of_a_copy(root: Path) -> str:
+    """The text of nbgrader_config.py for a copy of the course, which is made to try something.
+
+    The copy has a gradebook of its own, also if the course's is on a server: what is tried is no part of the term.
+    """
+    text = (root / "nbgrader_config.py").read_text("utf-8")
+    return f'{text}\nc.CourseDirectory.pop("db_url", None)\n'
+
+
 def hand_ins(submitted: Path, assignment: str) -> list[Path]:
     """The folders <student>/<assignment> in `submitted`, in the order of the students' ids.
 

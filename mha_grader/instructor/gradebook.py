@@ -238,24 +238,31 @@ def read(course: Course, assignment: str, student: str | None = None) -> dict[st
     """
     from nbgrader.api import MissingEntry
 
+    from mha_grader.instructor import late
+
     db_url = course_directory(course).db_url
     if not _exists(db_url):
         return {}
+    marked = late.marked_late(course, assignment)
     with _opened(db_url) as book:
         try:
             submissions = book.find_assignment(assignment).submissions
         except MissingEntry:
             return {}
-        return {each.student_id: _entry(each) for each in submissions if student in (None, each.student_id)}
+        return {
+            each.student_id: _entry(each, late.seconds_late(each, marked))
+            for each in submissions
+            if student in (None, each.student_id)
+        }
 
 
-def _entry(submission: Any) -> Entry:
+def _entry(submission: Any, late_seconds: float) -> Entry:
     notebook = submission.notebooks[0]
     changed = [g for g in notebook.grades if g.manual_score is not None or g.extra_credit is not None]
     return Entry(
         by_hand={grade.name.removeprefix("test_"): float(grade.score) for grade in changed},
         changed=frozenset(grade.name.removeprefix("test_") for grade in changed if grade.needs_manual_grade),
         comments={c.name: c.manual_comment for c in notebook.comments if c.manual_comment},
-        late_seconds=float(submission.total_seconds_late),
+        late_seconds=late_seconds,
         penalty=float(notebook.late_submission_penalty or 0.0),
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import defaultdict
+from collections.abc import Set
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -90,12 +91,12 @@ def settle(book: Any, course: Course, assignment: str, step: LatePenalties, only
     step.init_plugin()
     _enter_extensions(book, course, assignment)
     free = _free_days(book, course, assignment, step.late_days)
-    late = _late_by_platform(course, assignment)
+    marked = marked_late(course, assignment)
     for submission in book.find_assignment(assignment).submissions:
         student = submission.student_id
         if only not in (None, student):
             continue
-        seconds = _seconds(submission, late.get(student, False))
+        seconds = seconds_late(submission, marked)
         charged = max(0.0, seconds - DAY * free.get(student, step.late_days))
         for notebook in submission.notebooks:
             try:
@@ -109,15 +110,21 @@ def settle(book: Any, course: Course, assignment: str, step: LatePenalties, only
     book.db.commit()
 
 
-def _seconds(submission: Any, is_late: bool) -> float:
-    """How late a hand-in is: at least a second if only the platform says that it is late, and not how much."""
-    if is_late and submission.timestamp is None and submission.extension is None:
+def seconds_late(submission: Any, marked: Set[str]) -> float:
+    """How late a hand-in is: at least a second if only the platform says that it is late, and not how much.
+
+    Args:
+        submission: the gradebook's entry.
+        marked: see `marked_late`.
+    """
+    if submission.student_id in marked and submission.timestamp is None and submission.extension is None:
         return 1.0
     return float(submission.total_seconds_late)
 
 
-def _late_by_platform(course: Course, assignment: str) -> dict[str, bool]:
-    return {student: origin.late for student, origin in origins.origins(course, assignment).items()}
+def marked_late(course: Course, assignment: str) -> set[str]:
+    """Ids of the students whose hand-ins the platform marked as late."""
+    return {student for student, origin in origins.origins(course, assignment).items() if origin.late}
 
 
 def _enter_extensions(book: Any, course: Course, assignment: str) -> None:
@@ -149,10 +156,10 @@ def _free_days(book: Any, course: Course, assignment: str, late_days: int) -> di
     this = book.find_assignment(assignment)
     earlier = [each for each in book.assignments if _order(each) < _order(this)]
     for each in sorted(earlier, key=_order):
-        late = _late_by_platform(course, each.name)
+        marked = marked_late(course, each.name)
         for submission in each.submissions:
             student = submission.student_id
-            used = days(_seconds(submission, late.get(student, False)))
+            used = days(seconds_late(submission, marked))
             found[student] = max(0, found[student] - used)
     return found
 

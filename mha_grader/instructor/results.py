@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from mha_grader.course import store
 from mha_grader.course.assignment import CourseError
@@ -11,7 +12,7 @@ from mha_grader.course.folders import Course, hand_ins
 from mha_grader.course.records import SubmissionRecord
 from mha_grader.instructor import gradebook, origins, roster
 from mha_grader.instructor.entry import Entry
-from mha_grader.instructor.roster import Student
+from mha_grader.instructor.roster import Student, is_student_id
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,32 @@ def without_hand_in(course: Course, assignment: str) -> list[str]:
     there = {folder.parent.name for folder in hand_ins(course.submitted, assignment)}
     groups = origins.representatives(course, assignment)
     return [s.id for s in (people.students if people else ()) if {s.id, groups.get(s.id)}.isdisjoint(there)]
+
+
+def student_id(course: Course, text: str, submitted: Path | None = None) -> str:
+    """The id of the student whom an instructor names: by it, or as the roster has them (`Roster.named`).
+
+    Somebody who handed in but is not in the roster is named by the id.
+
+    Args:
+        course: the course; without a roster, the text is the id.
+        text: what the instructor says.
+        submitted: where the hand-ins lie, if not in the course.
+
+    Raises:
+        CourseError: if there is a roster, and nobody or more than one student is called so.
+    """
+    people = roster.load(course)
+    if people is None or (is_student_id(text) and ((submitted or course.submitted) / text).is_dir()):
+        return text
+    return people.named(text).id
+
+
+def called(course: Course, student: str) -> str:
+    """A student's id, and beside it the full name if the roster has one: formgrader shows names."""
+    people = roster.load(course)
+    person = people.by_id.get(student) if people else None
+    return f"{student} ({person.name})" if person and person.name != student else student
 
 
 def strangers(course: Course, students: Mapping[str, object]) -> Iterator[str]:

@@ -133,9 +133,9 @@ def print_missing(students: Sequence[str]) -> None:
         print(f"nothing handed in: {', '.join(map(clean, students))}")
 
 
-def print_log(student: str, record: SubmissionRecord, entry: Entry | None) -> None:
-    """All that is known about one hand-in."""
-    print(f"{clean(student)}: {record.assignment} {record.version}, {record.status}")
+def print_log(called: str, record: SubmissionRecord, entry: Entry | None) -> None:
+    """All that is known about one hand-in of the student who is called so."""
+    print(f"{clean(called)}: {record.assignment} {record.version}, {record.status}")
     print(
         f"{record.score:g} of {record.max_by_tests:g} points by the tests; sha256 {record.submission or 'none'}"
     )
@@ -143,7 +143,7 @@ def print_log(student: str, record: SubmissionRecord, entry: Entry | None) -> No
         yet = " (a person has yet to mark something)" if entry.waiting(record) else ""
         print(
             f"{entry.score(record):g} of {record.max_score:g} in the end{yet}: penalty {entry.penalty:g}, "
-            f"{entry.late_seconds:g} s late"
+            f"{_how_late(entry.late_seconds) if entry.late_seconds else 'in time'}"
         )
     for note in record.notes:
         print(f"note: {clean(note)}")

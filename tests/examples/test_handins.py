@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
+from examples import handins
 from examples.grade import make_course
 from examples.handins import ALL, HANDINS
 from mha_grader.course import store
@@ -90,3 +91,15 @@ def test_nothing_of_the_hidden_tests_is_in_what_students_can_see(graded):
     for path in (*pages, *notebooks):
         text = path.read_text("utf-8")
         assert not [t for t in ("HIDDEN TESTS", "@part(", "expect_close", "(rng)") if t in text], path
+
+
+def test_the_examples_stay_out_of_a_gradebook_that_the_course_has_on_a_server(tmp_path, monkeypatch):
+    course = tmp_path / "course"
+    course.mkdir()
+    (course / "solutions").symlink_to(handins.COURSE / "solutions")
+    config = (handins.COURSE / "nbgrader_config.py").read_text()
+    nowhere = 'c.CourseDirectory.db_url = "postgresql://grader@127.0.0.1:1/term"'
+    (course / "nbgrader_config.py").write_text(f"{config}\n{nowhere}\n")
+    monkeypatch.setattr(handins, "COURSE", course)
+    make_course(tmp_path / "examples", NAME)
+    assert (tmp_path / "examples" / "gradebook.db").is_file()

@@ -1,13 +1,13 @@
 """Assignments as nbgrader's users have them: notebooks with plain asserts, none about attention."""
 
 import json
-import shutil
 import warnings
 from pathlib import Path
 
 import nbformat
 
 from mha_grader.course import authoring
+from mha_grader.course.folders import config_of_a_copy
 
 ROOT = Path(__file__).parents[2]
 
@@ -423,7 +423,7 @@ packages = ["pandas"]
 def write(folder: Path, *names: str) -> Path:
     """Write a course of these assignments; what is handed out has the solutions, since nothing was released."""
     (folder / "solutions").mkdir(parents=True)
-    shutil.copyfile(ROOT / "nbgrader_config.py", folder / "nbgrader_config.py")
+    (folder / "nbgrader_config.py").write_text(config_of_a_copy(ROOT))
     (folder / "solutions" / "course.toml").write_text(COURSE_FILE)
     for name in names:
         for room in ("solutions", "exercises"):

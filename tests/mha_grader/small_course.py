@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 
 from mha_grader.course import authoring
+from mha_grader.course.folders import config_of_a_copy
 
 ROOT = Path(__file__).parents[2]
 NAME = "small"
@@ -103,7 +104,7 @@ def make(folder: Path, config: str = "", asked: str = "") -> Path:
         asked: is added to the source, with the rubric: `ASKED`, or nothing.
     """
     (folder / "solutions").mkdir(parents=True)
-    (folder / "nbgrader_config.py").write_text((ROOT / "nbgrader_config.py").read_text() + config)
+    (folder / "nbgrader_config.py").write_text(config_of_a_copy(ROOT) + config)
     (folder / "solutions" / f"{NAME}.py").write_text(SOURCE + asked)
     if asked:
         (folder / "solutions" / f"{NAME}_rubric.toml").write_text(RUBRIC)

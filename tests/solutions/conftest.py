@@ -13,6 +13,7 @@ from nbclient import NotebookClient
 from book.kernels import kernels_that_start_at_once
 from mha_grader.course.assignment import load_assignment
 from mha_grader.course.authoring import assignment_names, release
+from mha_grader.course.folders import config_of_a_copy
 from mha_grader.quality.kill_table import judge, remembering, table
 
 ROOT = Path(__file__).parents[2]
@@ -25,7 +26,8 @@ def course(tmp_path_factory) -> Path:
     """The course generated afresh from its sources, away from the tree."""
     folder = tmp_path_factory.mktemp("course")
     (folder / "solutions").mkdir()
-    for path in [ROOT / "nbgrader_config.py", *(ROOT / "solutions").glob("*.*")]:
+    (folder / "nbgrader_config.py").write_text(config_of_a_copy(ROOT))
+    for path in (ROOT / "solutions").glob("*.*"):
         shutil.copyfile(path, folder / path.relative_to(ROOT))
     for name in assignment_names(folder):
         release(folder, name)

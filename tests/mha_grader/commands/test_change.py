@@ -79,6 +79,18 @@ def test_a_change_is_shown_and_nothing_is_done_without_yes(course, capsys):
     assert in_the_book(course) == before
 
 
+def test_cells_that_still_name_a_dropped_item_are_told(course, capsys):
+    shown = '# %% role="show" id="plot"\nfrom checks import check_half\nhalf_of = 1\n'
+    text = '# %% [markdown] id="why"\n# Compare `half` with `double`.\n'
+    write(course, SOURCE.replace(HALF_ITEM, f"{shown}\n{text}"))
+    assert run(course, "change", NAME) == 0
+    told = [line for line in capsys.readouterr().out.splitlines() if "still names" in line]
+    assert told == [f"cell {cell} still names half: change it, too" for cell in ("plot", "why")]
+    write(course, SOURCE.replace(HALF_ITEM, ""))
+    assert run(course, "change", NAME) == 0
+    assert "still names" not in capsys.readouterr().out
+
+
 def test_an_item_is_dropped_another_gets_other_points_and_the_class_is_regraded(course, capsys):
     write(course, SOURCE.replace(HALF_ITEM, "").replace("points=0.1", "points=1"))
     assert run(course, "change", NAME, "--yes") == 0

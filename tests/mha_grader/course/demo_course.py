@@ -1,9 +1,10 @@
 """A course with one small text source, `demo`."""
 
-import shutil
 from pathlib import Path
 
 import nbformat
+
+from mha_grader.course.folders import config_of_a_copy
 
 ROOT = Path(__file__).parents[3]
 
@@ -83,7 +84,7 @@ def make_course(folder):
     (folder / "solutions").mkdir()
     (folder / "solutions" / "demo.py").write_text(DEMO)
     (folder / "solutions" / "checks.py").write_text("LIMIT = 3\n")
-    shutil.copyfile(ROOT / "nbgrader_config.py", folder / "nbgrader_config.py")
+    (folder / "nbgrader_config.py").write_text(config_of_a_copy(ROOT))
     return folder
 
 

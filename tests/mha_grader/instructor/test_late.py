@@ -7,7 +7,8 @@ import pytest
 from mha_grader import cli
 from mha_grader.course.folders import Course
 from mha_grader.grading import schedule
-from mha_grader.instructor import gradebook
+from mha_grader.instructor import gradebook, origins
+from mha_grader.instructor.origins import Origin
 from tests.mha_grader.small_course import NAME, hand_in, make
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # nbgrader's own
@@ -42,6 +43,18 @@ def test_a_plugin_of_the_course_an_extension_and_late_days(tmp_path, monkeypatch
     assert penalty() == 1.0
     assert cli.main(["--course", str(root), "extend", "ann", NAME, "2026-03-03"]) == 0
     assert penalty() == 0.0
+
+
+def test_a_hand_in_that_canvas_marked_is_late_in_the_log_and_the_table(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(schedule, "FEW", 1000)
+    root = make(tmp_path / "course", '\nc.LateSubmissionPlugin.penalty_method = "zero"\n')
+    hand_in(root, "ann")
+    origins.save(Course(root), NAME, {"ann": Origin("canvas", "leeann", "11", late=True)})
+    assert cli.main(["--course", str(root), "grade", NAME]) == 0
+    assert "less than a minute late" in capsys.readouterr().out
+    assert cli.main(["--course", str(root), "log", NAME, "ann"]) == 0
+    assert "penalty 3.3, less than a minute late" in capsys.readouterr().out
+    assert gradebook.read(Course(root), NAME)["ann"].late_seconds == 1.0
 
 
 @pytest.mark.parametrize(
