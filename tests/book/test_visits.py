@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from .accessibility import serious_findings
-from .conftest import ROOT, watched_page
+from .conftest import ROOT, forget, watched_page
 from .test_pages import PAGES
 
 # Serious findings that are not ours to mend, by rule and page.
@@ -54,16 +54,9 @@ def name(request):
 
 
 @pytest.fixture(scope="module")
-def window(chromium):
-    """One window for all pages, in which scripts that pages share are compiled once."""
-    with watched_page(chromium) as page:
-        yield page
-
-
-@pytest.fixture(scope="module")
 def visited(window, addresses, name):
     """The open page, in which later tests find what earlier ones left; setting its mathematics takes long."""
-    window.troubles, window.requests = [], []
+    forget(window)
     window.emulate_media(media="screen")
     window.set_viewport_size({"width": 1280, "height": 800})
     window.goto(f"{addresses['file']}/{name}.html", wait_until="load")
