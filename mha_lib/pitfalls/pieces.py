@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from mha_lib.attention import attention
+from mha_lib.heads import combine_heads
 from mha_lib.pitfalls.code import variants
 
 Array = np.ndarray
@@ -32,4 +34,78 @@ PIECES: Mapping[str, tuple[str, Callable[..., Any]]] = {
         "combine",
         variants("multi_head", "combine_heads")["merge-without-transpose"],
     ),
+}
+
+
+# --- further pieces, which the book does not show: the grader knows layers that are made of them -------------
+
+
+def projected_transposed(heads: Array, W_O: Array) -> Array:
+    """Wrong: W_O is transposed."""
+    return heads @ W_O.T
+
+
+def queries_and_keys_swapped(Q: Array, K: Array, V: Array, mask: Array | None = None) -> Any:
+    """Wrong: the queries are taken for the keys, and the keys for the queries."""
+    return attention(K, Q, V, mask)
+
+
+def keys_and_values_exchanged(Q: Array, K: Array, V: Array, mask: Array | None = None) -> Any:
+    """Wrong: the values are taken for the keys, and the keys for the values."""
+    return attention(Q, V, K, mask)
+
+
+def value_used_as_key(Q: Array, K: Array, V: Array, mask: Array | None = None) -> Any:
+    """Wrong: the values are the keys as well."""
+    return attention(Q, V, V, mask)
+
+
+def some_split(wrong: Callable[..., Any], places: tuple[int, ...]) -> Callable[..., Any]:
+    """`attention`, in which only some of queries, keys and values (0, 1, 2) are split wrongly."""
+
+    def attend(Q: Array, K: Array, V: Array, mask: Array | None = None) -> Any:
+        split = [
+            wrong(combine_heads(heads), heads.shape[1]) if place in places else heads
+            for place, heads in enumerate((Q, K, V))
+        ]  # (batch, heads, n, d_k) each
+        return attention(split[0], split[1], split[2], mask)
+
+    return attend
+
+
+_ATTEND, _SPLIT = variants("single_head", "attention"), variants("multi_head", "split_heads")
+
+# By the slug of the mistake, and its form if there is one.
+FURTHER_PIECES: Mapping[str, tuple[str, Callable[..., Any]]] = {
+    **{
+        slug: ("attend", _ATTEND[slug])
+        for slug in (
+            "softmax-over-heads",
+            "softmax-whole-matrix",
+            "normalised-without-exponential",
+            "softmax-not-normalised",
+            "sigmoid-instead-of-softmax",
+            "softmax-twice",
+            "no-max-subtraction",
+            "weights-transposed",
+            "scores-applied-to-values",
+            "scale-multiplied",
+            "scale-by-sequence-length",
+            "scale-by-axis-one",
+            "scale-after-softmax",
+            "cosine-scores",
+        )
+    },
+    "queries-and-keys-swapped": ("attend", queries_and_keys_swapped),
+    "keys-and-values-exchanged": ("attend", keys_and_values_exchanged),
+    "value-used-as-key": ("attend", value_used_as_key),
+    "projection-transposed": ("project", projected_transposed),
+    "heads-interleaved": ("split", _SPLIT["heads-interleaved"]),
+    "heads-interleaved/merged": ("combine", variants("multi_head", "combine_heads")["heads-interleaved"]),
+}
+# Where queries, keys and values are as many heads and tokens.
+PARTLY_SPLIT: Mapping[str, tuple[str, Callable[..., Any]]] = {
+    f"{slug}/{form}": ("attend", some_split(_SPLIT[slug], places))
+    for slug in ("split-without-transpose", "heads-interleaved")
+    for form, places in {"queries": (0,), "keys": (1,), "values": (2,), "keys-and-values": (1, 2)}.items()
 }

@@ -62,6 +62,12 @@ def six_numbers(kv_cache_bytes: Code) -> Any:
     return kv_cache_bytes(3, 4, 5, 7, 11, bytes_per_value=8)
 
 
+@KV_CACHE_BYTES.example
+def a_large_cache(kv_cache_bytes: Code) -> Any:
+    """More than two gigabytes."""
+    return kv_cache_bytes(3, 4096, 32, 32, 128)
+
+
 PRUNED_ATTENTION = item("efficient_heads.pruned_attention", pruning.pruned_attention)
 
 
