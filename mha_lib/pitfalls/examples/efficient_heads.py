@@ -89,3 +89,11 @@ def two_of_five_heads(prune_heads: Code) -> Any:
     W = np.tile(np.arange(10), (10, 1))
     W_Q, _, W_V, W_O, num_heads = prune_heads(W, W, W, W.T, 5, [0, 1])
     return W_Q[0], W_V[0], W_O[:, 0], num_heads
+
+
+@PRUNE_HEADS.example
+def no_head(prune_heads: Code) -> Any:
+    """No head is to go: what is left of W_Q, and how many heads."""
+    W = np.tile(np.arange(4), (4, 1))
+    W_Q, _, _, _, num_heads = prune_heads(W, W, W, W.T, 2, [])
+    return W_Q[0], num_heads

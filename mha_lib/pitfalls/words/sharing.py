@@ -102,10 +102,10 @@ PITFALLS = (
     ),
     Pitfall(
         slug="cache-mask-offset",
-        title="The chunk lined up with the first keys",
+        title="The chunk lined up with other keys",
         symptom="The first chunk is right; later tokens see only the beginning of the sequence.",
-        reason="Your mask lines the chunk's first token up with the first key, but a chunk is the end of the "
-        "tokens so far.",
+        reason="Your mask lines the chunk's first token up with the first key, or moves it by another number than "
+        "that of the tokens before, but a chunk is the end of the tokens so far.",
         fix="Let the last query line up with the last key: j ≤ i + (m − t).",
         passes=("shape", "finite", "one chunk"),
     ),
@@ -119,9 +119,9 @@ PITFALLS = (
     ),
     Pitfall(
         slug="cache-keeps-last-chunk",
-        title="Only the newest chunk is stored",
-        symptom="Two chunks are right; from the third on the beginning is forgotten.",
-        reason="You store the keys of the chunk, not all keys so far.",
+        title="Only one chunk is stored",
+        symptom="Two chunks are right; from the third on tokens are forgotten.",
+        reason="You store the keys of one chunk or one token, not all keys so far.",
         fix="Store the keys and values after you have joined them to the old ones.",
         passes=("shape", "finite", "one chunk", "two chunks"),
     ),
@@ -145,25 +145,25 @@ PITFALLS = (
         slug="cache-wrong-axis",
         title="Old and new keys joined along the wrong axis",
         symptom="The first chunk is right; at the second, shapes do not fit.",
-        reason="You join along another axis than that of the tokens, so there seem to be more heads and not more "
-        "tokens.",
-        fix="In `(batch, heads, n, d_k)` the tokens are on axis 2.",
+        reason="You join along another axis than that of the tokens, so there seem to be more heads, sequences or "
+        "features, and not more tokens.",
+        fix="In `(batch, heads, n, d_k)` the tokens are on axis 2, in `(batch, n, d_model)` on axis 1.",
         passes=("one chunk",),
     ),
     Pitfall(
         slug="cache-keys-only",
         title="Keys cached, values not",
         symptom="The first chunk is right; at the second, there are more weights than values.",
-        reason="You store the keys, but each cached key needs its value as well.",
+        reason="You store the keys alone, but each cached key needs its value as well.",
         fix="Store and join K and V alike.",
         passes=("one chunk",),
     ),
     Pitfall(
         slug="cache-returns-all-tokens",
-        title="Outputs of all tokens returned",
-        symptom="The first chunk is right; then the results get longer and longer.",
-        reason="You return the outputs of all tokens so far, but those of earlier chunks have been returned "
-        "before.",
+        title="Outputs of other tokens returned",
+        symptom="The results are longer and longer, or have a single token.",
+        reason="You return the outputs of all tokens so far, or that of the last one, but those of the chunk are "
+        "asked for.",
         fix="Ask for the chunk's tokens only: its queries, or the last t rows of the output.",
         passes=("one chunk",),
     ),

@@ -8,7 +8,7 @@ import numpy as np
 from mha_lib.attention import attention, softmax
 from mha_lib.heads import combine_heads, split_heads
 from mha_lib.pitfalls.code import mistake, variants
-from mha_lib.pitfalls.pieces import FURTHER_PIECES, PARTLY_SPLIT, PIECES, projected
+from mha_lib.pitfalls.pieces import FURTHER_PIECES, PARTLY_SPLIT, PIECES, projected, register
 
 Array = np.ndarray
 Function = Callable[..., Any]
@@ -323,11 +323,7 @@ for slug, keys, values in (
     )
 
 of_queries = {name: piece for name, piece in PARTLY_SPLIT.items() if name.endswith("/queries")}
-for name, (piece, wrong) in {**FURTHER_PIECES, **of_queries}.items():
-    slug, _, form = name.partition("/")
-    mistake(slug, "efficient_heads.grouped_query_attention", form=form or "pieces")(
-        grouped_from(wrong, **{piece: wrong})
-    )
+register({**FURTHER_PIECES, **of_queries}, "efficient_heads.grouped_query_attention", grouped_from)
 
 
 @mistake("kv-split-into-query-heads", "efficient_heads.grouped_query_attention", form="queries")
@@ -366,7 +362,6 @@ def scaled_by(width: Function) -> Function:
 
 
 for name, width in {
-    "scale-by-d-model/heads": lambda d_model, columns, num_heads: d_model,
     "scale-by-kv-width/all-keys": lambda d_model, columns, num_heads: columns,
     "scale-by-kv-width/keys-by-heads": lambda d_model, columns, num_heads: columns / num_heads,
 }.items():
