@@ -7,7 +7,7 @@ import numpy as np
 
 from mha_lib.attention import attention
 from mha_lib.heads import combine_heads
-from mha_lib.pitfalls.code import mistake, variants
+from mha_lib.pitfalls.code import MISTAKES, mistake, variants
 
 Array = np.ndarray
 
@@ -102,10 +102,9 @@ def register(
         item: `assignment.item`.
         made_of: makes the item's code of the wrong function, for its docstring, and of the piece.
     """
-    known = variants(*item.split("."))
     for name, (piece, wrong) in pieces.items():
         slug, _, form = name.partition("/")
-        if form or slug not in known:
+        if form or not MISTAKES.has(slug, item):
             mistake(slug, item, form=form or "pieces")(made_of(wrong, **{piece: wrong}))
 
 
