@@ -128,7 +128,7 @@ PITFALLS = (
         slug="offset-first-axes",
         title="The diagonal of heads and queries",
         symptom="The wrong shape, and numbers that mean nothing.",
-        reason="You divide by n or another number, but only queries with a key at that offset count.",
+        reason="You take the diagonal of other axes, such as the first two, which `np.diagonal` does unless "
         "it is told otherwise, but queries and keys are the last two.",
         fix="Name the axes: `np.diagonal(…, axis1=1, axis2=2)`.",
         passes=(),
