@@ -23,7 +23,8 @@ code gives (the mistake has no effect there), or something else. The rules:
    may try the student's code on inputs of its own. Laws come first, also for parts too long to be replayed.
 6. What nothing has explained may still be told by where it differs from right code. If all results of a part are
    right and an argument is changed, this is the mistake. If only gradients are wrong, in this part and in all other
-   parts that failed, the graph is cut somewhere. Both are named only in items that the bank has them for.
+   parts that failed, and no argument is changed, the graph is cut somewhere. Both are named only in items that the
+   bank has them for.
 
 Numbers in place of booleans, another dtype of a tensor, a mask with axes that broadcasting would give it, and an
 argument that is changed are mistakes of their own, which may come on top of another one. They are overlooked in a
@@ -133,7 +134,12 @@ def recognise(
             alike = {name: account for name, account in alike.items() if account[ground].alike}
         found |= {part: slug for part in open_parts for slug in _best(part, alike, len(evidence))}
     open_evidence = [each for each in evidence if each.failed and each.name not in found]
-    cut_off = CUT_OFF in variants and all(_are_gradients(each.wrong) for each in evidence if each.wrong)
+    changes = any(step.changed for each in evidence for step in each.steps)  # which reaches gradients too
+    cut_off = (
+        CUT_OFF in variants
+        and not changes
+        and all(_are_gradients(each.wrong) for each in evidence if each.wrong)
+    )
     for each in open_evidence:
         if IN_PLACE in variants and each.changes_arguments:
             found[each.name] = IN_PLACE

@@ -288,6 +288,8 @@ def test_wrong_gradients_beside_right_results_mean_a_graph_that_is_cut(step):
     others = [verdict("a", "pass", call([1], [-7.0])), verdict("a", "fail", call([1], [5.0]))]
     assert recognise("f", [others[0], cut], variants) == {"b": "gradient-cut-off"}
     assert recognise("f", [others[1], cut], variants) == {}  # what is wrong there may be wrong here
+    changed = verdict("a", "pass", call([1], [-7.0], changed=("0",)))
+    assert recognise("f", [changed, cut], variants) == {}
     assert recognise("f", [cut], {"unlike": variants["unlike"]}) == {}
 
 
