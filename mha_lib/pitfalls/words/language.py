@@ -58,7 +58,7 @@ PITFALLS = (
         symptom="A negative number; probabilities that are too sure of themselves in training.",
         reason="You average probabilities or logits, but the loss is the mean of −log p.",
         fix="Use `cross_entropy` on the logits, or `nll_loss` on what `log_softmax` gives.",
-        passes=("shape", "finite"),
+        passes=(),
     ),
     Pitfall(
         slug="loss-as-perplexity",
@@ -66,7 +66,7 @@ PITFALLS = (
         symptom="At least 1; as large as the vocabulary for a model that knows nothing.",
         reason="You return the exponential of the loss.",
         fix="Leave out the `exp`.",
-        passes=("shape", "finite"),
+        passes=(),
     ),
     Pitfall(
         slug="loss-of-last-token",
@@ -122,7 +122,7 @@ PITFALLS = (
         symptom="The same text at every temperature but 0.",
         reason="You draw from the softmax of the logits themselves, but they should be divided by the temperature.",
         fix="Divide the logits by the temperature before the softmax.",
-        passes=("shape",),
+        passes=(),
     ),
     Pitfall(
         slug="sample-zero-temperature",
@@ -130,7 +130,7 @@ PITFALLS = (
         symptom="An error, or NaN, at temperature 0.",
         reason="You divide by the temperature in any case, but with 0 the most likely token is taken.",
         fix="Take the `argmax` if the temperature is 0.",
-        passes=("shape",),
+        passes=(),
     ),
     Pitfall(
         slug="sample-recomputes",

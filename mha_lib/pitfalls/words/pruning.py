@@ -101,7 +101,7 @@ PITFALLS = (
         symptom="Right for one head and for several; an error, or another result, for an empty list.",
         reason="You take the list to hold at least one head, but it may be empty, and then all heads stay.",
         fix="Mark the columns that stay, with `np.isin`, or return early if the list is empty.",
-        passes=("shape", "finite"),
+        passes=(),
     ),
     Pitfall(
         slug="prune-keeps-listed",
