@@ -119,7 +119,7 @@ def cache_bytes_in_32_bits(
     batch: int, n: int, num_layers: int, num_kv_heads: int, d_k: int, bytes_per_value: int = 2
 ) -> int:
     """Wrong: the product is made in 32 bits."""
-    sizes = np.array([2, batch, n, num_layers, num_kv_heads, d_k, bytes_per_value], dtype=np.int32)
+    sizes = [2, batch, n, num_layers, num_kv_heads, d_k, bytes_per_value]
     return int(np.prod(sizes, dtype=np.int32))
 
 
@@ -162,8 +162,8 @@ FORMS: dict[str, Callable[..., Any]] = {
     "count-not-whole/rounded-down": lambda *sizes: int(2.0 * math.prod(map(float, sizes))),
     "count-not-whole/numpy": lambda *sizes: np.float64(2 * math.prod(sizes)),
     "count-not-whole/float32": lambda *sizes: np.float32(2 * math.prod(sizes)),
-    "count-overflows/numpy": lambda *sizes: np.prod(np.array([2, *sizes], dtype=np.int32), dtype=np.int32),
-    "count-overflows/unsigned": lambda *sizes: int(np.prod(np.array([2, *sizes]), dtype=np.uint32)),
+    "count-overflows/numpy": lambda *sizes: np.prod([2, *sizes], dtype=np.int32),
+    "count-overflows/unsigned": lambda *sizes: int(np.prod([2, *sizes], dtype=np.uint32)),
 }
 for name, count in FORMS.items():
     slug, _, form = name.partition("/")

@@ -181,7 +181,8 @@ def rotary_half_overwritten(x: Tensor, positions: Tensor, base: float = 10000.0)
 @mistake("rotary-pairs-shifted", "modern_heads.rotary")
 def rotary_pairs_from_one(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
     """Wrong: the pairs are counted from 1."""
-    return turned(x, angles(positions, x.shape[-1], base) * base ** (-2 / x.shape[-1]))
+    d_k = x.shape[-1]
+    return turned(x, angles(positions, d_k, base) * base ** (-2 / d_k))
 
 
 # --- forms -------------------------------------------------------------------------------------------------

@@ -276,6 +276,6 @@ FORMS: dict[str, Function] = {
     ),
     **{name: importance_from(keep_from(bert)) for name, bert in INHERITED_FORMS.items()},
 }
-for name, importance in FORMS.items():
+for name, code in FORMS.items():
     slug, _, form = name.partition("/")
-    mistake(slug, "real_heads.head_importance", form=form)(importance)
+    mistake(slug, "real_heads.head_importance", form=form)(code)

@@ -202,9 +202,9 @@ FORMS: dict[str, Function] = {
     "rows-of-dense-silenced/outputs": outputs_silenced,
     **{name: keep_from(bert) for name, bert in INHERITED_FORMS.items()},
 }
-for name, keep in FORMS.items():
+for name, code in FORMS.items():
     slug, _, form = name.partition("/")
-    mistake(slug, "real_heads.keep_heads", form=form)(keep)
+    mistake(slug, "real_heads.keep_heads", form=form)(code)
 
 
 @mistake("kept-heads-counted-from-one", "real_heads.keep_heads", form="one-too-far")

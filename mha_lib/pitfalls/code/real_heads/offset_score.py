@@ -83,11 +83,10 @@ def offset_changes_its_input(attention_weights: Array, offset: int) -> Array:
 @mistake("offset-zero-empty", "real_heads.offset_score")
 def offset_slice_to_minus_zero(attention_weights: Array, offset: int) -> Array:
     """Wrong: for offset 0 the slice `[:-0]` is empty, and so is what is left."""
-    n = attention_weights.shape[-1]
-    queries, keys = (
-        (slice(None, -offset), slice(offset, n)) if offset >= 0 else (slice(-offset, n), slice(offset))
-    )
-    shifted = attention_weights[:, queries, keys]  # (heads, n - |offset|, n - |offset|)
+    if offset >= 0:  # noqa: SIM108 - too wide for a line of the book
+        shifted = attention_weights[:, :-offset, offset:]  # (heads, n - offset, n - offset)
+    else:
+        shifted = attention_weights[:, -offset:, :offset]  # (heads, n + offset, n + offset)
     diagonal = np.diagonal(shifted, axis1=1, axis2=2)
     return diagonal.sum(axis=1) / np.float64(diagonal.shape[1])  # NaN if nothing is left
 
