@@ -59,7 +59,7 @@ KV_CACHE_BYTES = item("efficient_heads.kv_cache_bytes", kv_cache.kv_cache_bytes)
 @KV_CACHE_BYTES.example
 def six_numbers(kv_cache_bytes: Code) -> Any:
     """Six different numbers."""
-    return kv_cache_bytes(3, 4, 5, 7, 11, bytes_per_value=8)
+    return kv_cache_bytes(3, 6, 5, 7, 11, bytes_per_value=8)
 
 
 @KV_CACHE_BYTES.example

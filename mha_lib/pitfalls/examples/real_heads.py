@@ -37,7 +37,8 @@ def two_maps(offset_score: Code) -> Any:
 @OFFSET_SCORE.example
 def the_token_itself(offset_score: Code) -> Any:
     """Two heads, two tokens: how much each looks at itself."""
-    return offset_score(np.array([[[0.75, 0.25], [0.5, 0.5]], [[0.5, 0.5], [0.25, 0.75]]]), 0)
+    maps = [[[0.75, 0.25], [0.5, 0.5]], [[0.5, 0.5], [0.25, 0.75]]]
+    return offset_score(np.array(maps), 0)
 
 
 KEEP_HEADS = item("real_heads.keep_heads", real_heads.keep_heads)
