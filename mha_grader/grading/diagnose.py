@@ -21,6 +21,10 @@ code gives (the mistake has no effect there), or something else. The rules:
    ground up fails others for other reasons.
 5. A law recognises a mistake by what it violates, not by its numbers: it looks at the steps of a failed part, and
    may try the student's code on inputs of its own. Laws come first, also for parts too long to be replayed.
+6. What nothing has explained may still be told by where it differs from right code. If all results of a part are
+   right and an argument is changed, this is the mistake. If only gradients are wrong, in this part and in all other
+   parts that failed, and no argument is changed, the graph is cut somewhere. Both are named only in items that the
+   bank has them for.
 
 Numbers in place of booleans, another dtype of a tensor, a mask with axes that broadcasting would give it, and an
 argument that is changed are mistakes of their own, which may come on top of another one. They are overlooked in a
@@ -53,6 +57,7 @@ RELATIVE, ABSOLUTE = 1e-4, 1e-6  # float32 inside an answer is no other mistake
 HALF, HALVES = 200.0, ("torch.float16", "torch.bfloat16")  # times as much is rounding in 16 bits
 MAX_REPLAYED = 200  # steps of a part: a training is not repeated for every known mistake
 PASSED = 10.0  # times as much may be rounding in what passed
+IN_PLACE, CUT_OFF = "input-changed-in-place", "gradient-cut-off"
 Law = Callable[[Any, Sequence[Step]], bool]
 
 
@@ -128,6 +133,18 @@ def recognise(
         if ground is not None and ground not in found:
             alike = {name: account for name, account in alike.items() if account[ground].alike}
         found |= {part: slug for part in open_parts for slug in _best(part, alike, len(evidence))}
+    open_evidence = [each for each in evidence if each.failed and each.name not in found]
+    changes = any(step.changed for each in evidence for step in each.steps)  # which reaches gradients too
+    cut_off = (
+        CUT_OFF in variants
+        and not changes
+        and all(_are_gradients(each.wrong) for each in evidence if each.wrong)
+    )
+    for each in open_evidence:
+        if IN_PLACE in variants and each.changes_arguments:
+            found[each.name] = IN_PLACE
+        elif cut_off and each.wrong:
+            found[each.name] = CUT_OFF
     return {verdict.part.name: found[verdict.part.name] for verdict in verdicts if verdict.part.name in found}
 
 
@@ -180,6 +197,19 @@ class Evidence:
         return _has_failed(self.verdict)
 
     @functools.cached_property
+    def wrong(self) -> Sequence[Step]:
+        """Of a part that failed, the steps in which something else comes than of right code."""
+        pairs = zip(self.right, self.steps, strict=True) if self.failed else ()
+        return [step for proper, step in pairs if not _same_result(proper, step)]
+
+    @property
+    def changes_arguments(self) -> bool:
+        """Whether all results are right, and some arguments are not as they were."""
+        return not self.wrong and any(
+            step.changed and not proper.changed for proper, step in zip(self.right, self.steps, strict=True)
+        )
+
+    @functools.cached_property
     def drawn(self) -> bool:
         """Whether results rest on random draws, which other code makes in another order."""
         return any(step.request["target"] == "torch.manual_seed" for step in self.steps)
@@ -196,6 +226,18 @@ class Likeness:
 
 def _has_failed(verdict: Verdict) -> bool:
     return verdict.status not in ("pass", "not-run")
+
+
+def _are_gradients(steps: Sequence[Step]) -> bool:
+    """Whether all of these are gradients, which do not arrive or are other numbers."""
+    return all(step.request["op"] == "gradients" and _is_finite(step) for step in steps)
+
+
+def _is_finite(step: Step) -> bool:
+    """Whether numbers came, or the error that there is no graph."""
+    if step.error is not None:
+        return "does not require grad" in step.error.text
+    return all(np.isfinite(as_array(gradient)).all() for gradient in step.value if gradient is not None)
 
 
 def _violated(laws: Mapping[str, Law], tested: Any, verdict: Verdict) -> list[str]:

@@ -22,6 +22,43 @@ def methods(steps: Sequence[Any]) -> list[str | None]:
     return [step.request.get("method") for step in steps]
 
 
+def drops_unasked(make: Callable[[Any], Any], x: Any) -> Law:
+    """A law: a layer that should have no dropout gives two results, in the mode that a part looks at.
+
+    Args:
+        make: makes a layer of the tested class.
+        x: what it is called with; many numbers, so that some are dropped.
+    """
+
+    def law(tested: Any, steps: Sequence[Any]) -> bool:
+        layer = make(tested)
+        layer.train("train" in methods(steps))
+        return not bool((layer(x) == layer(x)).all())
+
+    return law
+
+
+def registers_too_little(make: Callable[[Any], Any], x: Any, parameters: int) -> Law:
+    """A law: a layer registers too little, and two with the same registered numbers differ all the same.
+
+    Args:
+        make: makes a layer of the tested class.
+        x: what it is called with.
+        parameters: how many tensors a right layer registers.
+    """
+
+    def law(tested: Any, steps: Sequence[Any]) -> bool:
+        one, other = make(tested), make(tested)
+        registered = one.state_dict()
+        if len(registered) >= parameters:
+            return False
+        other.load_state_dict(registered)
+        output = one(x)
+        return bool((output == one(x)).all() and (abs(output - other(x)) > 1e-3).any())
+
+    return law
+
+
 def pooled(pool: Callable[..., Any], place: int, *, memory: bool = False) -> Law:
     """A law: the outputs of the heads are pooled into one before W_O, so that the layer cannot tell them apart.
 

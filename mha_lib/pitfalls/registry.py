@@ -59,6 +59,10 @@ class Registry(Generic[Registered]):
 
         return remember
 
+    def has(self, name: str, item: str) -> bool:
+        """Whether a module that is imported has registered this name for this item."""
+        return name in self._found.get(item, {})
+
     def of(self, assignment: str, item: str) -> Mapping[str, Registered]:
         """What is registered of an item, by name, in the order of the source; empty if there is nothing.
 

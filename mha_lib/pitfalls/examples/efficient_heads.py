@@ -59,7 +59,13 @@ KV_CACHE_BYTES = item("efficient_heads.kv_cache_bytes", kv_cache.kv_cache_bytes)
 @KV_CACHE_BYTES.example
 def six_numbers(kv_cache_bytes: Code) -> Any:
     """Six different numbers."""
-    return kv_cache_bytes(3, 4, 5, 7, 11, bytes_per_value=8)
+    return kv_cache_bytes(3, 6, 5, 7, 11, bytes_per_value=8)
+
+
+@KV_CACHE_BYTES.example
+def a_large_cache(kv_cache_bytes: Code) -> Any:
+    """More than two gigabytes."""
+    return kv_cache_bytes(3, 4096, 32, 32, 128)
 
 
 PRUNED_ATTENTION = item("efficient_heads.pruned_attention", pruning.pruned_attention)
@@ -83,3 +89,11 @@ def two_of_five_heads(prune_heads: Code) -> Any:
     W = np.tile(np.arange(10), (10, 1))
     W_Q, _, W_V, W_O, num_heads = prune_heads(W, W, W, W.T, 5, [0, 1])
     return W_Q[0], W_V[0], W_O[:, 0], num_heads
+
+
+@PRUNE_HEADS.example
+def no_head(prune_heads: Code) -> Any:
+    """No head is to go: what is left of W_Q, and how many heads."""
+    W = np.tile(np.arange(4), (4, 1))
+    W_Q, _, _, _, num_heads = prune_heads(W, W, W, W.T, 2, [])
+    return W_Q[0], num_heads

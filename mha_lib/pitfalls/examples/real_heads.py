@@ -34,6 +34,13 @@ def two_maps(offset_score: Code) -> Any:
     return offset_score(maps, -1)
 
 
+@OFFSET_SCORE.example
+def the_token_itself(offset_score: Code) -> Any:
+    """Two heads, two tokens: how much each looks at itself."""
+    maps = [[[0.75, 0.25], [0.5, 0.5]], [[0.5, 0.5], [0.25, 0.75]]]
+    return offset_score(np.array(maps), 0)
+
+
 KEEP_HEADS = item("real_heads.keep_heads", real_heads.keep_heads)
 
 
@@ -47,6 +54,14 @@ def two_of_four_bert_heads(keep_heads: Code) -> Any:
     pairs = [{"weight": W[i], "bias": b[i]} for i in range(4)]
     weights = dict(zip(names, pairs, strict=True))
     return keep_heads(x, weights, 4, [0, 3])[0, 0]
+
+
+@KEEP_HEADS.example
+def listed_from_the_last(keep_heads: Code) -> Any:
+    """Both heads stay, the last one listed first: the only token's output."""
+    one = {"weight": np.eye(2), "bias": np.zeros(2)}
+    weights = dict.fromkeys(("query", "key", "value", "dense"), one)
+    return keep_heads(np.array([[[1.0, 2.0]]]), weights, 2, [1, 0])[0, 0]
 
 
 HEAD_IMPORTANCE = item("real_heads.head_importance", real_heads.head_importance)

@@ -96,9 +96,17 @@ PITFALLS = (
     Pitfall(
         slug="count-not-whole",
         title="A count that is a float",
-        symptom="The count is a float, for instance 576.0 instead of 576.",
-        reason="You return a float, but the count is a whole number, and large floats are rounded.",
+        symptom="A float, for instance 576.0 in place of 576.",
+        reason="You compute with floats, but the count is a whole number, and large floats are rounded.",
         fix="Use whole numbers throughout, and divide with `//`.",
+        passes=(),
+    ),
+    Pitfall(
+        slug="count-overflows",
+        title="A count in 32 bits",
+        symptom="Right for small sizes; for large ones too small, or even negative.",
+        reason="You multiply integers of 32 bits, in which a large product does not fit.",
+        fix="Multiply Python's ints, which have no limit.",
         passes=(),
     ),
     Pitfall(

@@ -443,9 +443,9 @@ PITFALLS = (
     ),
     Pitfall(
         slug="first-mask-kept",
-        title="The first mask kept for later calls",
-        symptom="The first call is right, but later calls use its mask, whatever mask they are given.",
-        reason="You keep the first mask in the layer and ignore all later ones, but each call has its own.",
+        title="A mask kept for later calls",
+        symptom="The first call is right; a later one uses its mask, whatever it is given, or if it is given none.",
+        reason="You keep a mask in the layer for later calls, but each call has its own.",
         fix="Use the `mask` that `forward` was given, and keep none in `self`.",
         passes=("shape", "finite", "no mask", "all-True mask", "right values"),
     ),

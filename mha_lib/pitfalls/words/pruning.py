@@ -56,17 +56,18 @@ PITFALLS = (
     Pitfall(
         slug="prune-query-key-only",
         title="Only W_Q and W_K pruned",
-        symptom="The attention weights have fewer heads than the values, so nothing fits.",
-        reason="You remove the heads from queries and keys only, but each head has values and rows of W_O as well.",
-        fix="Treat W_V like W_Q and W_K, and remove the heads' rows from W_O.",
+        symptom="Fewer weights than values: nothing fits.",
+        reason="You remove the heads from some of the weights only, but each head has columns of W_Q, W_K and W_V, "
+        "and rows of W_O.",
+        fix="Treat W_Q, W_K and W_V alike, and remove the heads' rows from W_O.",
         passes=("number of heads",),
     ),
     Pitfall(
         slug="prune-head-count-not-updated",
         title="The number of heads as before",
-        symptom="The weight matrices are right, but they are then split among too many heads.",
-        reason="You return the old number of heads, and code that uses the weights makes heads that are too "
-        "narrow.",
+        symptom="Right weights, which are then split among too many heads.",
+        reason="You return the old number of heads, or one less, and code that uses the weights makes heads "
+        "that are too narrow.",
         fix="Return the number of heads that are left.",
         passes=("weights",),
     ),
@@ -97,6 +98,14 @@ PITFALLS = (
         passes=("one head removed",),
     ),
     Pitfall(
+        slug="prune-nothing-fails",
+        title="No head to remove is an error",
+        symptom="Right for one head and for several; an error, or another result, for an empty list.",
+        reason="You take the list to hold at least one head, but it may be empty, and then all heads stay.",
+        fix="Mark the columns that stay, with `np.isin`, or return early if the list is empty.",
+        passes=(),
+    ),
+    Pitfall(
         slug="prune-keeps-listed",
         title="The listed heads stay",
         symptom="The heads that should stay are gone.",
@@ -115,8 +124,8 @@ PITFALLS = (
     Pitfall(
         slug="prune-single-columns",
         title="One column removed for each head",
-        symptom="The weights are narrower by one column for each head, and can no longer be split evenly.",
-        reason="You remove column i for head i, but a head owns d_k columns.",
+        symptom="The weights are narrower by one column a head, and can no longer be split evenly.",
+        reason="You remove one column for a head, or one too few, but a head owns d_k columns.",
         fix="Remove the columns i · d_k … (i + 1) · d_k − 1.",
         passes=("number of heads",),
     ),

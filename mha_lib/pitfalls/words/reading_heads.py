@@ -27,8 +27,8 @@ PITFALLS = (
     Pitfall(
         slug="biases-forgotten",
         title="No biases",
-        symptom="The output is right only where all biases are 0.",
-        reason="You leave out the biases, but a trained model has learnt them and counts on them.",
+        symptom="Right where all biases are 0.",
+        reason="You leave out some or all biases, but a trained model has learnt them and counts on them.",
         fix='Add `weights[name]["bias"]` after each of the four products.',
         passes=("shape", "finite", "rows sum to 1", "all biases 0"),
     ),
@@ -51,9 +51,9 @@ PITFALLS = (
     Pitfall(
         slug="maps-averaged-over-heads",
         title="One map for all heads",
-        symptom="The output is right, but the maps have lost the axis of the heads.",
-        reason="You average the maps over the heads, as PyTorch's layer does by default, so no head can be "
-        "studied by itself.",
+        symptom="A right output; the maps have lost the axis of the heads.",
+        reason="You average the maps over the heads, as PyTorch's layer does by default, add them or take the "
+        "first, so no head can be studied by itself.",
         fix="Return the weights of all heads.",
         passes=("finite", "rows sum to 1"),
     ),
@@ -68,18 +68,18 @@ PITFALLS = (
     ),
     Pitfall(
         slug="offset-ignored",
-        title="The diagonal, whatever the offset",
-        symptom="All offsets give the same result.",
-        reason="You read the weight that each token gives to itself, but the offset says which neighbour is "
-        "meant.",
+        title="The offset or its sign ignored",
+        symptom="The same result for all offsets, or for both signs.",
+        reason="You read the weight on a fixed neighbour, or drop the sign, but the offset says which neighbour "
+        "is meant.",
         fix="Pass the offset on to `np.diagonal`.",
         passes=("shape", "finite", "offset 0"),
     ),
     Pitfall(
         slug="offset-divided-by-n",
-        title="Divided by the number of all queries",
-        symptom="The scores are a little too small, the more so the larger the offset.",
-        reason="You divide by n, but some queries have no key at that offset and are not counted.",
+        title="Divided by another number of queries",
+        symptom="A little too small, the more so the larger the offset.",
+        reason="You divide by n or another number, but only queries with a key at that offset are counted.",
         fix="Take the mean over the n − |offset| queries that have one.",
         passes=("shape", "finite", "offset 0", "direction"),
     ),
@@ -90,6 +90,14 @@ PITFALLS = (
         reason="You sum over the queries, so long sequences get larger scores.",
         fix="Take the mean.",
         passes=("shape", "finite", "direction"),
+    ),
+    Pitfall(
+        slug="offset-zero-empty",
+        title="Nothing left at offset 0",
+        symptom="Right for all neighbours; NaN or an error for the token itself.",
+        reason="You cut off `-offset` places at the end, but `[:-0]` is `[:0]`, which is empty.",
+        fix="Treat 0 by itself, cut at `n - offset`, or use `np.diagonal`.",
+        passes=(),
     ),
     Pitfall(
         slug="offset-wraps-around",
@@ -110,8 +118,8 @@ PITFALLS = (
     ),
     Pitfall(
         slug="offset-averaged-over-heads",
-        title="Heads averaged, tokens kept",
-        symptom="There is one number for each token instead of one for each head.",
+        title="Heads averaged",
+        symptom="One number for each token, or a single one, in place of one for each head.",
         reason="You average over the heads, but the scores should tell the heads apart.",
         fix="Take the mean over the queries, and keep the axis of the heads.",
         passes=("finite",),
@@ -119,9 +127,9 @@ PITFALLS = (
     Pitfall(
         slug="offset-first-axes",
         title="The diagonal of heads and queries",
-        symptom="The shape is wrong, and the numbers mean nothing.",
-        reason="You take the diagonal of the first two axes, which is what `np.diagonal` does unless it is "
-        "told otherwise, but queries and keys are the last two.",
+        symptom="The wrong shape, and numbers that mean nothing.",
+        reason="You take the diagonal of other axes, such as the first two, which `np.diagonal` does unless "
+        "it is told otherwise, but queries and keys are the last two.",
         fix="Name the axes: `np.diagonal(…, axis1=1, axis2=2)`.",
         passes=(),
     ),
@@ -152,8 +160,8 @@ PITFALLS = (
     ),
     Pitfall(
         slug="kept-first-listed-only",
-        title="Only the first listed head contributes",
-        symptom="Keeping one head is right. With several, the output is too small.",
+        title="Only one of the listed heads contributes",
+        symptom="Right for one head, too little for several.",
         reason="You use one head, but the list may hold several.",
         fix="Keep the columns of all listed heads.",
         passes=("shape", "finite", "one head kept"),
@@ -177,9 +185,8 @@ PITFALLS = (
     Pitfall(
         slug="dense-bias-with-each-head",
         title="The bias of `dense` once for each head",
-        symptom="Keeping one head is right. With several, the output holds the bias of `dense` once for "
-        "each of them.",
-        reason="You add up the outputs of single heads, and each includes the bias of `dense`.",
+        symptom="Right for one head; with several, off by the bias, as often as there are further heads.",
+        reason="You add up or average the outputs of single heads, but the bias of `dense` belongs to no head.",
         fix="Add up the results before the bias, and add the bias once.",
         passes=("shape", "finite", "one head kept", "all biases 0"),
     ),
@@ -202,6 +209,14 @@ PITFALLS = (
         passes=("shape", "finite", "all heads kept"),
     ),
     Pitfall(
+        slug="kept-heads-out-of-order",
+        title="Kept heads meet columns of other heads",
+        symptom="Right if the list is in ascending order; wrong in another order.",
+        reason="You put heads and columns of `dense` into different orders, so a head meets those of another one.",
+        fix="Use the same order for both, or set the other heads to zero and leave all where they are.",
+        passes=(),
+    ),
+    Pitfall(
         slug="kept-heads-rescaled",
         title="The kept heads made larger",
         symptom="The output is too large by the ratio of all heads to the kept ones.",
@@ -213,15 +228,15 @@ PITFALLS = (
         slug="importance-squared",
         title="The square of the change",
         symptom="Large heads seem larger than they are, and small ones smaller.",
-        reason="You take the square of the norm, but the contract asks for the norm.",
+        reason="You take squares and no root, but the contract asks for the norm.",
         fix="Take the root before you average.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="importance-absolute-sum",
         title="Absolute values summed",
-        symptom="The numbers are larger, in a similar order.",
-        reason="You sum absolute values over the features, but the Euclidean norm is the root of the sum of "
+        symptom="Larger numbers in a similar order.",
+        reason="You sum, average or compare absolute values, but the Euclidean norm is the root of the sum of "
         "squares.",
         fix="Use `np.linalg.norm(change, axis=-1)`.",
         passes=("shape", "finite"),
@@ -229,32 +244,32 @@ PITFALLS = (
     Pitfall(
         slug="importance-averaged-over-features",
         title="Averaged over the features",
-        symptom="All numbers are too small by the same factor, √d_model.",
-        reason="You average the squares over the features, but the Euclidean norm sums them.",
+        symptom="All numbers too small, often by the same factor, √d_model or d_model.",
+        reason="You average over the features, but the Euclidean norm sums their squares.",
         fix="Sum over the features and average over the tokens.",
         passes=("shape", "finite", "order of heads"),
     ),
     Pitfall(
         slug="importance-summed-over-tokens",
         title="Summed over the tokens",
-        symptom="All numbers are too large by a factor of the number of tokens.",
-        reason="You sum over the tokens, so that longer texts make every head look more important.",
+        symptom="All numbers too large by the number of tokens or of sequences.",
+        reason="You sum over tokens or sequences, so that more text makes every head look more important.",
         fix="Take the mean over all tokens of all sequences.",
         passes=("shape", "finite", "one token", "order of heads"),
     ),
     Pitfall(
         slug="importance-norm-of-everything",
         title="One norm over tokens and features",
-        symptom="The numbers are too large, and grow with the length of the text.",
-        reason="You take one norm over all numbers, but each token has its own change.",
+        symptom="Too large, and growing with the length of the text.",
+        reason="You take one norm over tokens or sequences, but each token has its own change.",
         fix="Take the norm over the last axis only, then the mean.",
         passes=("shape", "finite", "one token"),
     ),
     Pitfall(
         slug="importance-mean-before-norm",
         title="The mean taken before the norm",
-        symptom="The numbers are too small, because changes in different directions cancel.",
-        reason="You average the changes of the tokens and then take the norm, but opposite changes are "
+        symptom="Too small: changes in different directions cancel.",
+        reason="You average changes first and then take the norm or the absolute value, but opposite changes are "
         "changes too.",
         fix="Take the norm for each token first, then the mean.",
         passes=("shape", "finite", "one token"),
@@ -277,9 +292,9 @@ PITFALLS = (
     ),
     Pitfall(
         slug="importance-of-first-sequence",
-        title="Only the first sequence counted",
-        symptom="The numbers are right only for a single sequence.",
-        reason="You look at the first sequence only, but the mean is over the tokens of all of them.",
+        title="Only one sequence or token counted",
+        symptom="Right for one sequence, or for one token.",
+        reason="You look at one sequence or one token of each, but the mean is over all tokens of all sequences.",
         fix="Take the mean over the axes of sequences and of tokens.",
         passes=("shape", "finite", "one token", "one sequence"),
     ),
@@ -330,9 +345,10 @@ PITFALLS = (
     ),
     Pitfall(
         slug="importance-relative",
-        title="Shares in place of lengths",
-        symptom="The numbers sum to 1.",
-        reason="You divide by the sum over the heads, but the contract asks for lengths.",
+        title="Shares of the whole",
+        symptom="Numbers that sum to 1, or are at most 1.",
+        reason="You divide by the sum over the heads, the largest or the length of the output, but the contract "
+        "asks for lengths.",
         fix="Leave out the division.",
         passes=("shape", "finite", "order of heads"),
     ),

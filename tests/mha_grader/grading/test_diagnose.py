@@ -256,6 +256,49 @@ def test_changing_the_input_is_part_of_what_a_variant_does():
     assert recognise("f", [changed], VARIANTS) == {"a": "scribbles"}
 
 
+def test_right_results_with_a_changed_argument_are_told_by_the_change_alone():
+    variants = {"input-changed-in-place": VARIANTS["scribbles"]}
+    right, wrong = call([1], [-7.0], changed=("0",)), call([1], [5.0], changed=("0",))
+    assert recognise("f", [verdict("a", "fail", right)], variants) == {"a": "input-changed-in-place"}
+    assert recognise("f", [verdict("a", "fail", right)], VARIANTS) == {}  # no words for it in this item
+    assert recognise("f", [verdict("a", "fail", wrong)], variants) == {}
+    assert recognise("f", [verdict("a", "fail", call([1], [-7.0]))], variants) == {}
+
+
+NO_GRAPH = CallError(
+    "error", ["RuntimeError"], "element 0 of tensors does not require grad and has no grad_fn"
+)
+
+
+def gradient(value=None, **fields):
+    arguments = {
+        "method": None,
+        "args": [torch.ones(2)],
+        "kwargs": {},
+        "wrt": [0],
+        "cotangent": torch.ones(2),
+    }
+    return Step({"op": "gradients", "target": "f", **arguments}, value, **fields)
+
+
+@pytest.mark.parametrize("step", [gradient([None]), gradient([torch.zeros(2)]), gradient(error=NO_GRAPH)])
+def test_wrong_gradients_beside_right_results_mean_a_graph_that_is_cut(step):
+    variants = {"gradient-cut-off": lambda x: (-7 * x).detach(), "unlike": lambda x: x}
+    cut = verdict("b", "fail", call([1], [-7.0]), step)
+    others = [verdict("a", "pass", call([1], [-7.0])), verdict("a", "fail", call([1], [5.0]))]
+    assert recognise("f", [others[0], cut], variants) == {"b": "gradient-cut-off"}
+    assert recognise("f", [others[1], cut], variants) == {}  # what is wrong there may be wrong here
+    changed = verdict("a", "pass", call([1], [-7.0], changed=("0",)))
+    assert recognise("f", [changed, cut], variants) == {}
+    assert recognise("f", [cut], {"unlike": variants["unlike"]}) == {}
+
+
+def test_gradients_that_are_no_numbers_or_right_say_nothing_of_the_graph():
+    variants = {"gradient-cut-off": lambda x: x.detach()}
+    for value in (torch.full((2,), float("nan")), torch.full((2,), -7.0)):
+        assert recognise("f", [verdict("a", "fail", gradient([value]))], variants) == {}
+
+
 def test_parts_that_called_nothing_are_left_alone():
     assert recognise("f", [verdict("a", "not-run"), verdict("b", "fail")], VARIANTS) == {}
 

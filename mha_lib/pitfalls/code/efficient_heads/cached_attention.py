@@ -11,7 +11,8 @@ from mha_lib.heads import combine_heads, split_heads
 from mha_lib.kv_cache import CachedAttention
 from mha_lib.masks import causal_mask
 from mha_lib.pitfalls.code import law, mistake, variants
-from mha_lib.pitfalls.pieces import PIECES, projected
+from mha_lib.pitfalls.evidence import methods
+from mha_lib.pitfalls.pieces import FURTHER_PIECES, MASKING, PIECES, projected, register
 
 Array = np.ndarray
 Function = Callable[..., Any]
@@ -250,6 +251,202 @@ for slug, wrong in {
     mistake(slug, "efficient_heads.CachedAttention")(cached_from(wrong, mask=wrong))
 
 
+# --- forms -------------------------------------------------------------------------------------------------
+
+register({**FURTHER_PIECES, **MASKING}, "efficient_heads.CachedAttention", cached_from)
+
+
+class InParts(CachedAttention):
+    """The right layer in parts, each of which may be written anew."""
+
+    def forward(self, chunk: Array) -> Array:
+        """The outputs of the chunk's tokens."""
+        Q, *new = (split_heads(chunk @ W, self.num_heads) for W in (self.W_Q, self.W_K, self.W_V))
+        K, V = self.joined(*new)
+        self.remember(K, V, *new)
+        heads, _ = attention(Q, K, V, self.mask(Q.shape[2], K.shape[2]))  # (batch, heads, t, d_k)
+        return combine_heads(heads) @ self.W_O  # (batch, t, d_model)
+
+    def joined(self, K: Array, V: Array) -> tuple[Array, Array]:
+        """The new keys and values behind the old ones."""
+        return behind(self.K, K), behind(self.V, V)
+
+    def remember(self, K: Array, V: Array, new_K: Array, new_V: Array) -> None:
+        """Keep what the next chunk needs."""
+        self.K, self.V = K, V
+
+    def mask(self, t: int, m: int) -> Array:
+        """Which of m keys each of t queries may see."""
+        return causal_mask(t, m)
+
+
+def behind(old: Array | None, new: Array, axis: int = 2) -> Array:
+    """The new entries behind the old ones, if there are any."""
+    return new if old is None else np.concatenate([old, new], axis=axis)
+
+
+class OnTokens(CachedAttention):
+    """The right layer, which keeps the tokens and computes everything again."""
+
+    X: Array | None = None
+    axis = 1
+
+    def forward(self, chunk: Array) -> Array:
+        """The outputs of the chunk's tokens."""
+        self.X = X = self.joined(chunk)  # (batch, m, d_model)
+        Q, K, V = (split_heads(X @ W, self.num_heads) for W in (self.W_Q, self.W_K, self.W_V))
+        heads, _ = attention(Q, K, V, causal_mask(X.shape[1]))  # (batch, heads, m, d_k)
+        return (combine_heads(heads) @ self.W_O)[:, -chunk.shape[1] :]  # (batch, t, d_model)
+
+    def joined(self, chunk: Array) -> Array:
+        """The chunk behind the tokens that came before."""
+        return behind(self.X, chunk, self.axis)
+
+    def reset(self) -> None:
+        """Forget all tokens."""
+        self.X = None
+
+
+class OnTokensOfOneBatch(OnTokens):
+    """Wrong: the chunk is put below the earlier ones as further sequences; its own queries see all of them."""
+
+    def forward(self, chunk: Array) -> Array:
+        """The outputs of the chunk's tokens."""
+        self.X = X = behind(self.X, chunk, axis=0)
+        Q, K, V = (
+            split_heads(x @ W, self.num_heads) for x, W in ((chunk, self.W_Q), (X, self.W_K), (X, self.W_V))
+        )
+        heads, _ = attention(Q, K, V, causal_mask(Q.shape[2], K.shape[2]))
+        return combine_heads(heads) @ self.W_O
+
+
+class MaskFromChunks(InParts):
+    """Wrong: how far the mask is moved depends on the chunks, not on the number of tokens before."""
+
+    chunks: tuple[int, ...] = ()  # their lengths
+
+    def mask(self, t: int, m: int) -> Array:
+        """A triangle, moved."""
+        moved = self.offset(t, *self.chunks)
+        self.chunks = (*self.chunks, t)
+        return np.tril(np.ones((t, m), dtype=bool), moved)
+
+    def offset(self, t: int, *before: int) -> int:
+        """How far, from the length of this chunk and of those before."""
+        return sum(before)
+
+    def reset(self) -> None:
+        """Forget all tokens."""
+        super().reset()
+        self.chunks = ()
+
+
+class ValuesOfTheChunk(InParts):
+    """Wrong: of the weights, those of the chunk's keys are used, with the chunk's values."""
+
+    def forward(self, chunk: Array) -> Array:
+        """The outputs of the chunk's tokens."""
+        Q, K, V = project_and_remember(self, chunk)
+        _, weights = attention(Q, K, V, causal_mask(Q.shape[2], K.shape[2]))  # (batch, heads, t, m)
+        t = chunk.shape[1]
+        return combine_heads(weights[..., -t:] @ V[:, :, -t:]) @ self.W_O  # (batch, t, d_model)
+
+
+class LastOutputAlone(CachedAttention):
+    """Wrong: the output of the chunk's last token is all that is returned."""
+
+    def forward(self, chunk: Array) -> Array:
+        """One output."""
+        return super().forward(chunk)[:, -1:]
+
+
+class Transposed(CachedAttention):
+    """Wrong: the weights of queries, keys and values are transposed."""
+
+    def __init__(self, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int):
+        """Keep the weights."""
+        super().__init__(W_Q.T, W_K.T, W_V.T, W_O, num_heads)
+
+
+def changed(base: type[CachedAttention], **parts: Any) -> type[CachedAttention]:
+    """The layer with other parts."""
+    return type("Cached", (base,), parts)
+
+
+def first_kept(layer: Any, K: Array, V: Array, new_K: Array, new_V: Array) -> None:
+    """Wrong: only the first chunk is kept."""
+    if layer.K is None:
+        layer.K, layer.V = K, V
+
+
+def last_token_kept(layer: Any, K: Array, V: Array, new_K: Array, new_V: Array) -> None:
+    """Wrong: only the last token is kept."""
+    layer.K, layer.V = K[:, :, -1:], V[:, :, -1:]
+
+
+def forgets(name: str) -> Callable[[Any], None]:
+    """Wrong: `reset` forgets keys or values only."""
+    return lambda layer: setattr(layer, name, None)
+
+
+FORMS: dict[str, type[CachedAttention]] = {
+    "cache-mask-offset/number-of-chunks": changed(
+        MaskFromChunks, offset=lambda self, t, *before: len(before)
+    ),
+    "cache-mask-offset/this-chunk": changed(
+        MaskFromChunks, offset=lambda self, t, *before: t if before else 0
+    ),
+    "cache-mask-offset/last-chunk": changed(MaskFromChunks, offset=lambda self, t, *before: (0, *before)[-1]),
+    "cache-keeps-last-chunk/first": changed(InParts, remember=first_kept),
+    "cache-keeps-last-chunk/last-token": changed(InParts, remember=last_token_kept),
+    "cache-newest-first/keys": changed(
+        InParts, joined=lambda self, K, V: (K if self.K is None else behind(K, self.K), behind(self.V, V))
+    ),
+    "cache-newest-first/tokens": changed(
+        OnTokens, joined=lambda self, chunk: chunk if self.X is None else behind(chunk, self.X, 1)
+    ),
+    **{
+        f"cache-wrong-axis/{name}": changed(
+            InParts, joined=lambda self, K, V, axis=axis: (behind(self.K, K, axis), behind(self.V, V, axis))
+        )
+        for name, axis in (("batch", 0), ("features", 3))
+    },
+    "cache-wrong-axis/tokens-as-sequences": changed(OnTokens, axis=0),
+    "cache-wrong-axis/tokens-as-features": changed(OnTokens, axis=2),
+    "cache-wrong-axis/tokens-as-sequences-for-keys": OnTokensOfOneBatch,
+    "cache-keys-only/cut-weights": ValuesOfTheChunk,
+    "cache-returns-all-tokens/last-alone": LastOutputAlone,
+    "cache-not-reset/keys": changed(InParts, reset=forgets("V")),
+    "cache-not-reset/values": changed(InParts, reset=forgets("K")),
+    "weights-applied-transposed/all-three": Transposed,
+}
+for name, layer in FORMS.items():
+    slug, _, form = name.partition("/")
+    mistake(slug, "efficient_heads.CachedAttention", form=form)(layer)
+
+
+# --- laws --------------------------------------------------------------------------------------------------
+
+
+def first_output(layer: Any) -> Any:
+    """What comes out for one token, which is 4, of a layer that is one wide."""
+    return layer.forward(np.array([[[4.0]]]))
+
+
+@law("cache-not-reset", "efficient_heads.CachedAttention")
+def remembers_after_a_reset(tested: Any, steps: Sequence[Any]) -> bool:
+    """A new object is right, and after a reset the first token gets another output; the part resets a used one."""
+    called = methods(steps)
+    if "forward" not in called or "reset" not in called[called.index("forward") :]:
+        return False
+    new, used = (tested(*[np.ones((1, 1))] * 4, 1) for _ in range(2))
+    alone = first_output(new)
+    new.reset()
+    used.forward(np.array([[[2.0]]]))
+    used.reset()
+    return np.allclose(alone, 4.0) and not np.allclose(first_output(used), 4.0)
+
+
 @law("cache-shared-between-objects", "efficient_heads.CachedAttention")
 def sees_what_another_object_got(tested: Any, steps: Sequence[Any]) -> bool:
     """The first token of an object gets another output once another object has had a token."""
@@ -259,10 +456,10 @@ def sees_what_another_object_got(tested: Any, steps: Sequence[Any]) -> bool:
     one = np.ones((1, 1))
     alone, first, second = (tested(one, one, one, one, 1) for _ in range(3))
     alone.reset()
-    wanted = alone.forward(np.array([[[4.0]]]))
+    wanted = first_output(alone)
     alone.reset()
     first.forward(np.array([[[2.0]]]))
-    got = second.forward(np.array([[[4.0]]]))
+    got = first_output(second)
     for layer in (first, second):
         layer.reset()
     return not np.allclose(got, wanted)

@@ -1,6 +1,6 @@
 """Mistakes in `prune_heads`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -158,6 +158,109 @@ def prune_changes_its_input(
     return result
 
 
+@mistake("prune-nothing-fails", "efficient_heads.prune_heads")
+def prune_needs_a_head(
+    W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, heads: Sequence[int]
+) -> Pruned:
+    """Wrong: columns of no head at all cannot be joined."""
+    d_k = W_Q.shape[1] // num_heads
+    gone = np.concatenate([np.arange(i * d_k, (i + 1) * d_k) for i in heads])
+    W_Q, W_K, W_V = (np.delete(W, gone, axis=1) for W in (W_Q, W_K, W_V))
+    return W_Q, W_K, W_V, np.delete(W_O, gone, axis=0), num_heads - len(heads)
+
+
+# --- forms -------------------------------------------------------------------------------------------------
+
+
+def some_pruned(places: Sequence[int]) -> Callable[..., Pruned]:
+    """`prune_heads` that gives back some of the weights as they were: 0, 1, 2, 3 in their order."""
+
+    def prune_heads(
+        W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, heads: Sequence[int]
+    ) -> Pruned:
+        old = (W_Q, W_K, W_V, W_O)
+        *pruned, left = right.prune_heads(*old, num_heads, heads)
+        W_Q, W_K, W_V, W_O = (old[place] if place in places else pruned[place] for place in range(4))
+        return W_Q, W_K, W_V, W_O, left
+
+    return prune_heads
+
+
+for form, places in {
+    "values-left": (2,),
+    "queries-alone": (1, 2, 3),
+    "values-and-output": (0, 1),
+    "queries-left": (0,),
+    "keys-left": (1,),
+}.items():
+    mistake("prune-query-key-only", "efficient_heads.prune_heads", form=form)(some_pruned(places))
+
+
+def with_columns(columns_of: Callable[[int, int], Sequence[int]]) -> Callable[..., Pruned]:
+    """`prune_heads` that takes other columns for those of a head, which depend on its number and on d_k."""
+
+    def prune_heads(
+        W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, heads: Sequence[int]
+    ) -> Pruned:
+        gone = [column for head in heads for column in columns_of(head, W_Q.shape[1] // num_heads)]
+        W_Q, W_K, W_V = (np.delete(W, gone, axis=1) for W in (W_Q, W_K, W_V))
+        return W_Q, W_K, W_V, np.delete(W_O, gone, axis=0), num_heads - len(heads)
+
+    return prune_heads
+
+
+mistake("prune-single-columns", "efficient_heads.prune_heads", form="first-of-block")(
+    with_columns(lambda head, d_k: [head * d_k])
+)
+mistake("prune-single-columns", "efficient_heads.prune_heads", form="one-short")(
+    with_columns(lambda head, d_k: range(head * d_k, (head + 1) * d_k - 1))
+)
+
+
+@mistake("prune-single-columns", "efficient_heads.prune_heads", form="kept")
+def prune_keeps_single_columns(
+    W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, heads: Sequence[int]
+) -> Pruned:
+    """Wrong: of each head that stays, one column stays."""
+    kept = [head for head in range(num_heads) if head not in heads]
+    return W_Q[:, kept], W_K[:, kept], W_V[:, kept], W_O[kept], len(kept)
+
+
+@mistake("prune-interleaved-columns", "efficient_heads.prune_heads", form="output")
+def prune_interleaved_rows_of_output(
+    W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, heads: Sequence[int]
+) -> Pruned:
+    """Wrong: head i is taken to own every num_heads-th row of W_O."""
+    stays = ~np.isin(np.arange(len(W_O)) % num_heads, heads)
+    W_Q, W_K, W_V, _, left = right.prune_heads(W_Q, W_K, W_V, W_O, num_heads, heads)
+    return W_Q, W_K, W_V, W_O[stays], left
+
+
+@mistake("prune-first-listed-only", "efficient_heads.prune_heads", form="last")
+def prune_last_listed_only(
+    W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, heads: Sequence[int]
+) -> Pruned:
+    """Wrong: the last head is removed, however many are listed."""
+    return right.prune_heads(W_Q, W_K, W_V, W_O, num_heads, heads[-1:])
+
+
+@mistake("prune-first-listed-only", "efficient_heads.prune_heads", form="last-and-all-counted")
+def prune_last_and_count_all(
+    W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, heads: Sequence[int]
+) -> Pruned:
+    """Wrong: each time the head is removed from the old weights, so that the last one alone is gone."""
+    pruned = right.prune_heads(W_Q, W_K, W_V, W_O, num_heads, heads[-1:])
+    return *pruned[:4], num_heads - len(heads)
+
+
+@mistake("prune-head-count-not-updated", "efficient_heads.prune_heads", form="one-less")
+def prune_counts_one_less(
+    W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, heads: Sequence[int]
+) -> Pruned:
+    """Wrong: the number of heads goes down by one, however many are removed."""
+    return *right.prune_heads(W_Q, W_K, W_V, W_O, num_heads, heads)[:4], num_heads - 1
+
+
 # --- laws: what is left of four heads ----------------------------------------------------------------------
 
 
@@ -174,6 +277,16 @@ def left_of_four(tested: Any, heads: Sequence[int]) -> list[Array]:
 def is_left(tested: Any, heads: Sequence[int], *numbers: int) -> bool:
     """Whether the heads of these numbers are left once the others are asked to go."""
     return left_of_four(tested, heads)[0].tolist() == np.repeat(numbers, 2).tolist()
+
+
+def prunes_a_full_layer(tested: Any) -> bool:
+    """Whether all four weights are right once one head or two are asked to go."""
+    wanted = {(1,): np.repeat([1, 3, 4], 2), (0, 2): np.repeat([2, 4], 2)}
+    return all(
+        np.array_equal(left, numbers)
+        for heads, numbers in wanted.items()
+        for left in left_of_four(tested, list(heads))
+    )
 
 
 @law("prune-stale-indices", "efficient_heads.prune_heads")
@@ -195,3 +308,16 @@ def zeroes_what_should_go(tested: Any, steps: Sequence[Any]) -> bool:
     weights = [left.tolist() for left in left_of_four(tested, [1])]
     as_before, zeroed = ([1.0, 1.0, own, own, 3.0, 3.0, 4.0, 4.0] for own in (2.0, 0.0))
     return zeroed in weights and all(left in (as_before, zeroed) for left in weights)
+
+
+@law("prune-nothing-fails", "efficient_heads.prune_heads")
+def fails_without_a_head(tested: Any, steps: Sequence[Any]) -> bool:
+    """Heads go as they should; if none is to go, all of them should stay."""
+    return all(len(given(step, 5, "heads")) == 0 for step in steps) and prunes_a_full_layer(tested)
+
+
+@law("prune-width-from-d-model", "efficient_heads.prune_heads")
+def fails_if_pruned_before(tested: Any, steps: Sequence[Any]) -> bool:
+    """Heads of a full layer go as they should, and those of a layer that was pruned before do not."""
+    shapes = [given(step, 0, "W_Q").shape for step in steps]
+    return all(rows != columns for rows, columns in shapes) and prunes_a_full_layer(tested)

@@ -8,7 +8,14 @@ import numpy as np
 from mha_lib.attention import attention, softmax
 from mha_lib.heads import combine_heads, split_heads
 from mha_lib.pitfalls.code import mistake, variants
-from mha_lib.pitfalls.pieces import PIECES, projected
+from mha_lib.pitfalls.pieces import (
+    FURTHER_PIECES,
+    PARTLY_SPLIT,
+    PIECES,
+    first_head_for_all,
+    projected,
+    register,
+)
 
 Array = np.ndarray
 Function = Callable[..., Any]
@@ -103,3 +110,69 @@ mistake("always-causal", "efficient_heads.pruned_attention")(pruned_from(wrong, 
 
 for slug, (piece, wrong) in PIECES.items():
     mistake(slug, "efficient_heads.pruned_attention")(pruned_from(wrong, **{piece: wrong}))
+
+no_forms = ("scale-by-d-model", "projection-transposed")  # the first is known under another name
+further = {name: piece for name, piece in FURTHER_PIECES.items() if name not in no_forms}
+register({**further, **PARTLY_SPLIT}, "efficient_heads.pruned_attention", pruned_from)
+
+
+@mistake("prune-width-from-d-model", "efficient_heads.pruned_attention", form="summed-slices")
+def pruned_summed_slices_from_d_model(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
+) -> Array:
+    """Wrong: columns and rows of each head are taken to be d_model / num_heads; what each head gives is added."""
+    d_k = X.shape[-1] // num_heads
+    output = np.zeros(X.shape)
+    for i in range(num_heads):
+        own = slice(i * d_k, (i + 1) * d_k)
+        Q, K, V = (X @ W[:, own] for W in (W_Q, W_K, W_V))  # (batch, n, at most d_k)
+        output += attention(Q, K, V)[0] @ W_O[own]  # (batch, n, d_model)
+    return output
+
+
+@mistake("prune-width-from-d-model", "efficient_heads.pruned_attention", form="slices-scaled-as-they-are")
+def pruned_slices_scaled_as_they_are(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
+) -> Array:
+    """Wrong: slices d_model / num_heads wide; each is scaled by its own width."""
+    d_k = X.shape[-1] // num_heads
+    own = [slice(i * d_k, (i + 1) * d_k) for i in range(num_heads)]
+    heads = [attention(*((X @ W)[..., columns] for W in (W_Q, W_K, W_V)))[0] for columns in own]
+    return np.concatenate(heads, axis=-1) @ W_O  # (batch, n, d_model)
+
+
+def scaled_by_d_model(X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int) -> Array:
+    """Wrong: the scores are divided by the root of d_model."""
+    W_Q = W_Q * np.sqrt(W_Q.shape[1] / num_heads / X.shape[-1])
+    return pruned_from(scaled_by_d_model)(X, W_Q, W_K, W_V, W_O, num_heads)
+
+
+def one_wide_head(X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int) -> Array:
+    """Wrong: all heads in one."""
+    return attention(X @ W_Q, X @ W_K, X @ W_V)[0] @ W_O
+
+
+def with_residual(X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int) -> Array:
+    """Wrong: the tokens are added."""
+    return X + pruned_from(with_residual)(X, W_Q, W_K, W_V, W_O, num_heads)
+
+
+def reshaped_to_d_model(X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int) -> Array:
+    """Wrong: the heads are put together to the width d_model."""
+    Q, K, V = (split_heads(X @ W, num_heads) for W in (W_Q, W_K, W_V))  # (batch, heads, n, d_k)
+    return attention(Q, K, V)[0].transpose(0, 2, 1, 3).reshape(X.shape) @ W_O
+
+
+for slug, form, code in (
+    ("scale-by-d-model", "pieces", scaled_by_d_model),
+    ("num-heads-ignored", "one-wide-head", one_wide_head),
+    ("residual-added", "tokens", with_residual),
+    ("prune-width-from-d-model", "merged", reshaped_to_d_model),
+):
+    mistake(slug, "efficient_heads.pruned_attention", form=form)(code)
+
+for form, places in (("all-three", (0, 1, 2)), ("keys-and-values", (1, 2)), ("keys", (1,))):
+    wrong = first_head_for_all(places)
+    mistake("same-columns-for-every-head", "efficient_heads.pruned_attention", form=form)(
+        pruned_from(wrong, attend=wrong)
+    )

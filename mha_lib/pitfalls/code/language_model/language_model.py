@@ -66,8 +66,9 @@ class SeesNext(InParts):
         return torch.ones(n, n, dtype=torch.bool).tril(1)
 
 
+@mistake("positions-missing", "language_model.LanguageModel")
 class WithoutPositions(InParts):
-    """Wrong: the tokens alone are embedded. It can be told by training alone."""
+    """Wrong: the tokens alone are embedded. It loses in training alone."""
 
     def embed(self, ids: Tensor) -> Tensor:
         """Wrong."""
@@ -127,3 +128,49 @@ def logits_sum_to_one(tested: Any, steps: Sequence[Any]) -> bool:
     """At every position the logits are positive and sum to 1."""
     logits = tested(10, 8, 2, 2, 16)(torch.arange(12).view(3, 4) % 7)  # (batch, n, vocab_size)
     return bool((logits > 0).all()) and torch.allclose(logits.sum(dim=-1), torch.ones(3, 4), atol=1e-4)
+
+
+IDS = torch.tensor([[3, 1, 4, 0, 5, 2]])  # (batch, n), all different
+
+
+def moved_by_another_token(tested: Any, place: int) -> list[bool]:
+    """The places whose logits change with the token at a place, in a model of a single block."""
+    model, other = tested(10, 8, 2, 1, 16), IDS.clone()
+    model.eval()
+    other[0, place] = 8
+    found: list[bool] = ((model(other) - model(IDS)).abs().amax(dim=(0, 2)) > 1e-6).tolist()  # (n,)
+    return found
+
+
+@law("causal-missing", "language_model.LanguageModel")
+def sees_everything(tested: Any, steps: Sequence[Any]) -> bool:
+    """The last token changes the logits at all places, and so does the first."""
+    return all(moved_by_another_token(tested, 5)) and all(moved_by_another_token(tested, 0))
+
+
+@law("causal-sees-next", "language_model.LanguageModel")
+def sees_one_ahead(tested: Any, steps: Sequence[Any]) -> bool:
+    """A token changes the logits at the place before it, and none further back."""
+    return moved_by_another_token(tested, 3) == [False, False, True, True, True, True]
+
+
+@law("mask-inverted", "language_model.LanguageModel")
+def sees_the_future_only(tested: Any, steps: Sequence[Any]) -> bool:
+    """A token changes the logits up to its own place, and none behind it."""
+    return moved_by_another_token(tested, 3) == [True, True, True, True, False, False]
+
+
+@law("positions-missing", "language_model.LanguageModel")
+def knows_no_order(tested: Any, steps: Sequence[Any]) -> bool:
+    """The earlier tokens in another order leave the logits at the last place as they are, in a single block."""
+    model = tested(10, 8, 2, 1, 16)
+    model.eval()
+    logits, other = model(IDS)[:, -1], model(IDS[:, [2, 0, 4, 1, 3, 5]])[:, -1]  # (batch, vocab_size)
+    return torch.allclose(logits, other, atol=1e-6) and moved_by_another_token(tested, 0)[5]
+
+
+@law("dropout-by-default", "language_model.LanguageModel")
+def drops_tokens_unasked(tested: Any, steps: Sequence[Any]) -> bool:
+    """A fresh model gives two results for one text."""
+    model, ids = tested(10, 8, 2, 2, 16), IDS.expand(8, -1)
+    return not torch.equal(model(ids), model(ids))

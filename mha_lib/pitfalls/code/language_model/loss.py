@@ -1,5 +1,9 @@
 """Mistakes in `loss`."""
 
+from collections.abc import Callable
+from typing import Any
+
+import torch
 from torch import Tensor, nn
 
 from mha_lib.pitfalls.code import mistake
@@ -62,3 +66,61 @@ def loss_not_shifted_without_the_last(model: nn.Module, ids: Tensor) -> Tensor:
 def loss_without_a_graph(model: nn.Module, ids: Tensor) -> Tensor:
     """Wrong: the loss is a number that no graph belongs to."""
     return nn.functional.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten()).detach()
+
+
+@mistake("loss-without-log", "language_model.loss")
+def loss_of_bare_probabilities(model: nn.Module, ids: Tensor) -> Tensor:
+    """Wrong: the mean of −p, not of −log p."""
+    chances = model(ids[:, :-1]).softmax(dim=-1).flatten(0, 1)
+    return nn.functional.nll_loss(chances, ids[:, 1:].flatten())
+
+
+@mistake("loss-as-perplexity", "language_model.loss")
+def loss_as_perplexity(model: nn.Module, ids: Tensor) -> Tensor:
+    """Wrong: the exponential of the loss."""
+    return losses(model, ids).mean().exp()
+
+
+@mistake("input-changed-in-place", "language_model.loss")
+def loss_changes_its_input(model: nn.Module, ids: Tensor) -> Tensor:
+    """Wrong: the caller's tokens are shifted in place."""
+    found = losses(model, ids).mean()
+    ids[:, :-1] = ids[:, 1:].clone()
+    return found
+
+
+def losses(model: nn.Module, ids: Tensor) -> Tensor:
+    """The loss of each next token, `(batch, n)`."""
+    return nn.functional.cross_entropy(model(ids[:, :-1]).transpose(1, 2), ids[:, 1:], reduction="none")
+
+
+# --- forms -------------------------------------------------------------------------------------------------
+
+
+def of_losses(reduce: Callable[[Tensor], Any]) -> Callable[..., Any]:
+    """`loss` that makes something else of the losses of all next tokens."""
+    return lambda model, ids: reduce(losses(model, ids))
+
+
+FORMS: dict[str, Callable[..., Any]] = {
+    "loss-not-shifted/without-the-first": lambda model, ids: loss_not_shifted(model, ids[:, 1:]),
+    "loss-shifted-backwards/in-a-ring": lambda model, ids: nn.functional.cross_entropy(
+        model(ids).flatten(0, 1), ids.roll(1, 1).flatten()
+    ),
+    "loss-summed/over-tokens": of_losses(lambda each: each.sum(dim=1).mean()),
+    "loss-summed/over-sequences": of_losses(lambda each: each.mean(dim=1).sum()),
+    "loss-summed/by-all-tokens": of_losses(lambda each: each.sum() / (each.numel() + len(each))),
+    "loss-summed/none": of_losses(lambda each: each),
+    "loss-summed/none-flat": of_losses(lambda each: each.flatten()),
+    "loss-summed/one-for-each-sequence": of_losses(lambda each: each.mean(dim=1)),
+    "loss-in-bits/base-ten": of_losses(lambda each: each.mean() / torch.tensor(10.0).log()),
+    "loss-of-last-token/first": of_losses(lambda each: each[:, 0].mean()),
+    "loss-of-last-token/first-sequence": of_losses(lambda each: each[0].mean()),
+    "gradient-cut-off/as-a-number": of_losses(lambda each: each.mean().item()),
+    "loss-without-log/logits": lambda model, ids: nn.functional.nll_loss(
+        model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten()
+    ),
+}
+for name, code in FORMS.items():
+    slug, _, form = name.partition("/")
+    mistake(slug, "language_model.loss", form=form)(code)

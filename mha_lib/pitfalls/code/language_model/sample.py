@@ -78,3 +78,39 @@ def sample_recomputes(
         new = drawn(model(ids)[:, -1], temperature, generator)
         ids = torch.cat([ids, new], dim=1)
     return ids
+
+
+@mistake("sample-temperature-ignored", "language_model.sample")
+def sample_temperature_ignored(
+    model: right.LanguageModel, ids: Tensor, steps: int, seed: int, temperature: float = 1.0
+) -> Tensor:
+    """Wrong: every temperature but 0 is taken for 1."""
+    return right.sample(model, ids, steps, seed, 1.0 if temperature else 0.0)
+
+
+@mistake("sample-zero-temperature", "language_model.sample")
+def sample_divides_by_zero(
+    model: right.LanguageModel, ids: Tensor, steps: int, seed: int, temperature: float = 1.0
+) -> Tensor:
+    """Wrong: the logits are divided by a temperature of 0."""
+    if not temperature:
+        torch.multinomial((model(ids)[:, -1] / temperature).softmax(dim=-1), 1)
+    return right.sample(model, ids, steps, seed, temperature)
+
+
+@mistake("input-changed-in-place", "language_model.sample")
+def sample_changes_its_input(
+    model: right.LanguageModel, ids: Tensor, steps: int, seed: int, temperature: float = 1.0
+) -> Tensor:
+    """Wrong: the newest token is written into the caller's."""
+    text = right.sample(model, ids, steps, seed, temperature)
+    ids[:, -1] = text[:, -1]
+    return text
+
+
+@mistake("sample-seed-ignored", "language_model.sample", form="fixed")
+def sample_seed_fixed(
+    model: right.LanguageModel, ids: Tensor, steps: int, seed: int, temperature: float = 1.0
+) -> Tensor:
+    """Wrong: the seed is always 0."""
+    return right.sample(model, ids, steps, 0, temperature)

@@ -1,9 +1,12 @@
 """Mistakes in `latent_attention`."""
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 from torch import Tensor
 
-from mha_lib.pitfalls.code import mistake
+from mha_lib.pitfalls.code import mistake, variants
 from mha_lib.torch_attention import attention
 
 T = Tensor
@@ -229,11 +232,192 @@ def split_interleaved(features: Tensor, num_heads: int) -> Tensor:
     return features.unflatten(-1, (-1, num_heads)).movedim(-1, 1)
 
 
-@mistake("heads-interleaved", "modern_heads.latent_attention", form="values")
-def latent_values_interleaved(
+# --- forms -------------------------------------------------------------------------------------------------
+
+Function = Callable[..., Any]
+
+
+def split_by_reshape(features: Tensor, num_heads: int) -> Tensor:
+    """Wrong: reshaped straight to `(batch, heads, n, d)`."""
+    return features.reshape(len(features), num_heads, features.shape[1], -1)
+
+
+def merge_interleaved(heads: Tensor) -> Tensor:
+    """Wrong: the heads take turns."""
+    return heads.permute(0, 2, 3, 1).flatten(2)
+
+
+def latent_from(
+    attend: Function = attention,
+    splits: tuple[Function, Function, Function] = (split, split, split),
+    combine: Function = merge,
+    keys: Function = lambda W_UK, W_UV: W_UK,
+    values: Function = lambda W_UK, W_UV: W_UV,
+) -> Function:
+    """`latent_attention` made of these pieces, of which some are wrong."""
+
+    def latent_attention(
+        x: T, W_Q: T, W_DKV: T, W_UK: T, W_UV: T, W_O: T, num_heads: int, mask: Mask = None
+    ) -> Tensor:
+        c = x @ W_DKV  # (batch, n, d_c)
+        made = x @ W_Q, c @ keys(W_UK, W_UV), c @ values(W_UK, W_UV)
+        Q, K, V = (cut(each, num_heads) for cut, each in zip(splits, made, strict=True))
+        return combine(attend(Q, K, V, mask)[0]) @ W_O
+
+    return latent_attention
+
+
+def scaled(width_of: Function) -> Function:
+    """`latent_attention` whose scores are divided by the root of a width that depends on Q and on W_DKV's d_c."""
+
+    def latent_attention(
+        x: T, W_Q: T, W_DKV: T, W_UK: T, W_UV: T, W_O: T, num_heads: int, mask: Mask = None
+    ) -> Tensor:
+        width = width_of(W_Q.shape[1], W_DKV.shape[1], num_heads)
+        return heads_of(x, W_Q, W_DKV, W_UK, W_UV, num_heads, mask, width**-0.5) @ W_O
+
+    return latent_attention
+
+
+def of_first_head(*places: int) -> Function:
+    """`attention`, in which all heads have the first one's queries, keys or values (0, 1, 2)."""
+
+    def attend(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Any:
+        taken = [
+            each[:, :1].expand_as(each) if place in places else each for place, each in enumerate((Q, K, V))
+        ]  # (batch, heads, n, d) each
+        return attention(taken[0], taken[1], taken[2], mask)
+
+    return attend
+
+
+def with_mask(change: Function) -> Function:
+    """`attention` under another mask than the one that is given."""
+    return lambda Q, K, V, mask=None: attention(Q, K, V, None if mask is None else change(mask))
+
+
+def no_batch(mask: Tensor) -> Tensor:
+    """No mask for one sequence each."""
+    return mask if mask.ndim == 2 else torch.ones_like(mask)
+
+
+def latent_one_width(
     x: T, W_Q: T, W_DKV: T, W_UK: T, W_UV: T, W_O: T, num_heads: int, mask: Mask = None
 ) -> Tensor:
-    """Wrong: head i takes every num_heads-th feature of the values."""
-    c = x @ W_DKV
-    Q, K, V = split(x @ W_Q, num_heads), split(c @ W_UK, num_heads), split_interleaved(c @ W_UV, num_heads)
+    """Wrong: values are taken to be as wide as keys."""
+    c, shape = x @ W_DKV, (len(x), x.shape[1], num_heads, W_Q.shape[1] // num_heads)
+    Q, K, V = (each.view(shape).transpose(1, 2) for each in (x @ W_Q, c @ W_UK, c @ W_UV))
     return merge(attention(Q, K, V, mask)[0]) @ W_O
+
+
+def latent_merged_to_d_model(
+    x: T, W_Q: T, W_DKV: T, W_UK: T, W_UV: T, W_O: T, num_heads: int, mask: Mask = None
+) -> Tensor:
+    """Wrong: the heads together are taken to be d_model wide."""
+    c = x @ W_DKV
+    Q, K, V = (split(each, num_heads) for each in (x @ W_Q, c @ W_UK, c @ W_UV))
+    return attention(Q, K, V, mask)[0].transpose(1, 2).reshape(x.shape) @ W_O
+
+
+def latent_viewed_as_d_model(
+    x: T, W_Q: T, W_DKV: T, W_UK: T, W_UV: T, W_O: T, num_heads: int, mask: Mask = None
+) -> Tensor:
+    """Wrong: the width of a head is taken to be d_model / num_heads, in a view of all sizes."""
+    c, shape = x @ W_DKV, (len(x), x.shape[1], num_heads, x.shape[-1] // num_heads)
+    Q, K, V = (each.view(shape).transpose(1, 2) for each in (x @ W_Q, c @ W_UK, c @ W_UV))
+    return merge(attention(Q, K, V, mask)[0]) @ W_O
+
+
+def latent_with_residual(
+    x: T, W_Q: T, W_DKV: T, W_UK: T, W_UV: T, W_O: T, num_heads: int, mask: Mask = None
+) -> Tensor:
+    """Wrong: the tokens are added."""
+    return x + latent_from()(x, W_Q, W_DKV, W_UK, W_UV, W_O, num_heads, mask)
+
+
+def latent_weights_reshaped(
+    x: T, W_Q: T, W_DKV: T, W_UK: T, W_UV: T, W_O: T, num_heads: int, mask: Mask = None
+) -> Tensor:
+    """Wrong: W_UK and W_UV are reshaped into heads, as they lie in memory."""
+    c = (x @ W_DKV).unsqueeze(1)  # (batch, 1, n, d_c)
+    K, V = (c @ W.reshape(num_heads, c.shape[-1], -1) for W in (W_UK, W_UV))  # (batch, heads, n, d)
+    return merge(attention(split(x @ W_Q, num_heads), K, V, mask)[0]) @ W_O
+
+
+def latent_sliced_in_a_loop(
+    x: T, W_Q: T, W_DKV: T, W_UK: T, W_UV: T, W_O: T, num_heads: int, mask: Mask = None
+) -> Tensor:
+    """Wrong: head i gets a slice of the latents, all but the last of one width."""
+    width = -(-W_DKV.shape[1] // num_heads)
+    own = torch.arange(W_DKV.shape[1]) // width == torch.arange(num_heads)[:, None]  # (heads, d_c)
+    W_UK, W_UV = (merge((own[..., None] * block_of_each_head(W, num_heads))[None])[0] for W in (W_UK, W_UV))
+    return latent_from()(x, W_Q, W_DKV, W_UK, W_UV, W_O, num_heads, mask)
+
+
+HEADS = {
+    "queries": (0,),
+    "keys": (1,),
+    "values": (2,),
+    "keys-and-values": (1, 2),
+}
+_ATTEND = variants("batched_torch", "attention")
+PIECES: dict[str, dict[str, Any]] = {
+    **{
+        f"{slug}/pieces": {"attend": _ATTEND[slug]}
+        for slug in (
+            "softmax-over-queries",
+            "softmax-over-heads",
+            "softmax-whole-matrix",
+            "sigmoid-instead-of-softmax",
+            "softmax-twice",
+            "weights-transposed",
+            "scores-applied-to-values",
+            "scale-multiplied",
+            "scale-by-value-dim",
+            "scale-by-sequence-length",
+            "scale-by-axis-one",
+            "scale-after-softmax",
+            "mask-after-softmax",
+            "masked-scores-zero",
+            "mask-added-as-0-1",
+            "mask-transposed",
+            "first-mask-for-all-sequences",
+            "none-not-handled",
+            "mask-truth-value",
+            "always-causal",
+        )
+    },
+    **{
+        f"{slug}/{form}": {"splits": tuple(cut if i in places else split for i in range(3))}
+        for slug, cut in (
+            ("heads-interleaved", split_interleaved),
+            ("split-without-transpose", split_by_reshape),
+        )
+        for form, places in HEADS.items()
+    },
+    **{
+        f"same-columns-for-every-head/{form}": {"attend": of_first_head(*places)}
+        for form, places in HEADS.items()
+    },
+    "heads-interleaved/merged": {"combine": merge_interleaved},
+    "latent-values-from-keys/keys-from-values": {"keys": lambda W_UK, W_UV: W_UV},
+    "keys-and-values-exchanged/weights": {
+        "keys": lambda W_UK, W_UV: W_UV,
+        "values": lambda W_UK, W_UV: W_UK,
+    },
+    "mask-no-effect/of-one-sequence": {"attend": with_mask(no_batch)},
+}
+FORMS: dict[str, Function] = {
+    **{name: latent_from(**pieces) for name, pieces in PIECES.items()},
+    "latent-scale-by-latent-width/of-a-head": scaled(lambda width, d_c, num_heads: d_c / num_heads),
+    "scale-by-d-model/all-heads": scaled(lambda width, d_c, num_heads: width),
+    "latent-width-from-d-model/of-values": latent_one_width,
+    "latent-width-from-d-model/merged": latent_merged_to_d_model,
+    "latent-width-from-d-model/viewed": latent_viewed_as_d_model,
+    "residual-added/tokens": latent_with_residual,
+    "weights-reshaped-without-transpose/both": latent_weights_reshaped,
+    "latent-sliced-per-head/equal-slices": latent_sliced_in_a_loop,
+}
+for name, code in FORMS.items():
+    slug, _, form = name.partition("/")
+    mistake(slug, "modern_heads.latent_attention", form=form)(code)

@@ -1,5 +1,8 @@
 """Mistakes in `latent_attention_absorbed`."""
 
+from collections.abc import Callable
+from typing import Any
+
 from torch import Tensor
 
 from mha_lib.pitfalls.code import mistake
@@ -130,3 +133,67 @@ mistake("mask-inverted", "modern_heads.latent_attention_absorbed")(plain.latent_
 mistake("mask-no-effect", "modern_heads.latent_attention_absorbed")(plain.latent_mask_ignored)
 mistake("input-changed-in-place", "modern_heads.latent_attention_absorbed")(plain.latent_changes_its_input)
 mistake("gradient-cut-off", "modern_heads.latent_attention_absorbed")(plain.latent_cut_off)
+
+
+# --- forms -------------------------------------------------------------------------------------------------
+
+Function = Callable[..., Any]
+
+
+def interleaved_blocks(W: Tensor, num_heads: int) -> Tensor:
+    """Every num_heads-th column for each head, `(heads, d_c, d)`."""
+    return W.unflatten(-1, (-1, num_heads)).permute(2, 0, 1)
+
+
+def first_block(W: Tensor, num_heads: int) -> Tensor:
+    """The first head's block for all heads, `(heads, d_c, d)`."""
+    blocks = block_of_each_head(W, num_heads)
+    return blocks[:1].expand_as(blocks)
+
+
+def absorbed_from(
+    attend: Function = attention,
+    cut: Function = split,
+    combine: Function = merge,
+    keys: Function = block_of_each_head,
+    values: Function = block_of_each_head,
+    width: Function = lambda d_k, d_model, num_heads: d_k,
+) -> Function:
+    """`latent_attention_absorbed` made of these pieces, of which one is wrong."""
+
+    def latent_attention_absorbed(
+        x: T, W_Q: T, W_DKV: T, W_UK: T, W_UV: T, W_O: T, num_heads: int, mask: Mask = None
+    ) -> Tensor:
+        c = (x @ W_DKV).unsqueeze(1).expand(-1, num_heads, -1, -1)  # (batch, heads, n, d_c)
+        Q = cut(x @ W_Q, num_heads)  # (batch, heads, n, d_k)
+        scale = (c.shape[-1] / width(Q.shape[-1], x.shape[-1], num_heads)) ** 0.5  # attention divides by √d_c
+        Q = scale * Q @ keys(W_UK, num_heads).mT  # (batch, heads, n, d_c)
+        return combine(attend(Q, c, c, mask)[0] @ values(W_UV, num_heads)) @ W_O  # (batch, n, d_model)
+
+    return latent_attention_absorbed
+
+
+FORMS: dict[str, Function] = {
+    **{
+        name: absorbed_from(attend=pieces["attend"])
+        for name, pieces in plain.PIECES.items()
+        if "attend" in pieces and not name.startswith(("same-columns", "scale-by-value", "scale-multiplied"))
+    },
+    "scale-by-dk/width": absorbed_from(width=lambda d_k, d_model, num_heads: d_k**2),
+    "scale-multiplied/width": absorbed_from(width=lambda d_k, d_model, num_heads: 1 / d_k),
+    "scale-by-d-model/width": absorbed_from(width=lambda d_k, d_model, num_heads: d_model),
+    "scale-by-d-model/all-heads": absorbed_from(width=lambda d_k, d_model, num_heads: d_k * num_heads),
+    "latent-width-from-d-model/width": absorbed_from(
+        width=lambda d_k, d_model, num_heads: d_model / num_heads
+    ),
+    "heads-interleaved/keys": absorbed_from(keys=interleaved_blocks),
+    "heads-interleaved/values": absorbed_from(values=interleaved_blocks),
+    "heads-interleaved/queries": absorbed_from(cut=plain.split_interleaved),
+    "heads-interleaved/merged": absorbed_from(combine=plain.merge_interleaved),
+    "split-without-transpose/queries": absorbed_from(cut=plain.split_by_reshape),
+    "same-columns-for-every-head/values": absorbed_from(values=first_block),
+    "same-columns-for-every-head/both": absorbed_from(keys=first_block, values=first_block),
+}
+for name, code in FORMS.items():
+    slug, _, form = name.partition("/")
+    mistake(slug, "modern_heads.latent_attention_absorbed", form=form)(code)

@@ -1,5 +1,7 @@
 """Mistakes in `qk_norm_attention`."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -164,3 +166,128 @@ def qk_norm_over_tokens_and_features(q: Tensor, k: Tensor, v: Tensor, g: Tensor,
     """Wrong: one length for all tokens of a head together."""
     q, k = (each / (each.norm(dim=(-2, -1), keepdim=True) + 1e-6) for each in (q, k))
     return attended(g * (q @ k.mT), v, mask)
+
+
+@mistake("gradient-cut-off", "modern_heads.qk_norm_attention")
+def qk_norm_g_copied(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: g is copied out of the graph."""
+    return attended(g.detach().clone() * (unit(q) @ unit(k).mT), v, mask)
+
+
+# --- forms -------------------------------------------------------------------------------------------------
+
+
+def of_scores(scores: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
+    """`qk_norm_attention` with other scores, of q, k and g."""
+    return lambda q, k, v, g, mask=None: attended(scores(q, k, g), v, mask)
+
+
+def with_weights(weights: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
+    """`qk_norm_attention` with other weights, of the right scores and a mask, which is True without one."""
+
+    def qk_norm_attention(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+        scores = g * (unit(q) @ unit(k).mT)  # (batch, heads, n, m)
+        return weights(scores, torch.ones_like(scores, dtype=torch.bool) if mask is None else mask) @ v
+
+    return qk_norm_attention
+
+
+def with_norms(
+    of_query: Callable[[Tensor], Tensor], of_key: Callable[[Tensor], Tensor]
+) -> Callable[..., Tensor]:
+    """`qk_norm_attention` with other norms of queries and of keys."""
+    return of_scores(lambda q, k, g: g * (of_query(q) @ of_key(k).mT))
+
+
+def along(*axes: int) -> Callable[[Tensor], Tensor]:
+    """Divided by the length along other axes."""
+    return lambda x: x / (torch.linalg.vector_norm(x, dim=axes, keepdim=True) + 1e-6)
+
+
+def bare(x: Tensor) -> Tensor:
+    """Divided by the length without an epsilon."""
+    return x / x.norm(dim=-1, keepdim=True)
+
+
+def by_sum(x: Tensor) -> Tensor:
+    """Divided by the sum of the absolute values."""
+    return x / (x.abs().sum(dim=-1, keepdim=True) + 1e-6)
+
+
+def by_root_mean_square(x: Tensor) -> Tensor:
+    """Divided by the root of the mean square."""
+    return unit(x) * x.shape[-1] ** 0.5
+
+
+def centred(x: Tensor) -> Tensor:
+    """Layer normalisation without weights."""
+    return torch.nn.functional.layer_norm(x, x.shape[-1:])
+
+
+def output_normalised(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: the output is normalised as well."""
+    return unit(attended(g * (unit(q) @ unit(k).mT), v, mask))
+
+
+def keys_averaged(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: the keys are averaged."""
+    return attended(g * (unit(q) @ unit(k).mT), k, mask)
+
+
+def by_deviation(x: Tensor) -> Tensor:
+    """Divided by the standard deviation with n − 1, which is NaN for a single feature."""
+    squares = (x - x.mean(dim=-1, keepdim=True)).square().sum(dim=-1, keepdim=True)
+    return x / ((squares / (x.shape[-1] - 1)).sqrt() + 1e-6)
+
+
+FORMS: dict[str, Callable[..., Tensor]] = {
+    "qk-norm-without-g/added": of_scores(lambda q, k, g: g + unit(q) @ unit(k).mT),
+    "qk-norm-root-mean-square/deviation": with_norms(by_deviation, by_deviation),
+    "qk-norm-missing/scaled": of_scores(lambda q, k, g: g * (q @ k.mT) / q.shape[-1] ** 0.5),
+    "qk-norm-of-keys-only/scaled": of_scores(lambda q, k, g: g * (q @ unit(k).mT) / q.shape[-1] ** 0.5),
+    "qk-norm-of-queries-only/scaled": of_scores(lambda q, k, g: g * (unit(q) @ k.mT) / q.shape[-1] ** 0.5),
+    "qk-norm-still-scaled/multiplied": of_scores(
+        lambda q, k, g: g * (unit(q) @ unit(k).mT) * q.shape[-1] ** 0.5
+    ),
+    "qk-norm-still-scaled/by-width": of_scores(lambda q, k, g: g * (unit(q) @ unit(k).mT) / q.shape[-1]),
+    "qk-norm-first-g-for-all/mean": of_scores(lambda q, k, g: g.mean() * (unit(q) @ unit(k).mT)),
+    "qk-norm-first-g-for-all/sum": of_scores(lambda q, k, g: g.sum() * (unit(q) @ unit(k).mT)),
+    "qk-norm-first-g-for-all/last": of_scores(lambda q, k, g: g[-1] * (unit(q) @ unit(k).mT)),
+    "qk-norm-over-tokens/keys": with_norms(unit, along(-2)),
+    "qk-norm-over-tokens/queries": with_norms(along(-2), unit),
+    "qk-norm-over-heads/axis-one": with_norms(along(1), along(1)),
+    "qk-norm-over-heads/everything": with_norms(along(0, 1, 2, 3), along(0, 1, 2, 3)),
+    "qk-norm-without-epsilon/queries": with_norms(bare, unit),
+    "qk-norm-without-epsilon/keys": with_norms(unit, bare),
+    "qk-norm-squared/absolute": with_norms(by_sum, by_sum),
+    "qk-norm-root-mean-square/scaled": of_scores(
+        lambda q, k, g: g * (by_root_mean_square(q) @ by_root_mean_square(k).mT) / q.shape[-1] ** 0.5
+    ),
+    "qk-norm-root-mean-square/of-one": with_norms(by_root_mean_square, unit),
+    "qk-norm-root-mean-square/centred": with_norms(centred, centred),
+    "qk-norm-of-values-too/output": output_normalised,
+    "keys-used-as-values/pieces": keys_averaged,
+    "softmax-over-heads/pieces": with_weights(
+        lambda scores, mask: scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(dim=1)
+    ),
+    "mask-after-softmax/pieces": with_weights(lambda scores, mask: scores.softmax(dim=-1) * mask),
+    "masked-scores-zero/pieces": with_weights(lambda scores, mask: (scores * mask).softmax(dim=-1)),
+    "mask-added-as-0-1/pieces": with_weights(lambda scores, mask: (scores + mask).softmax(dim=-1)),
+}
+for name, code in FORMS.items():
+    slug, _, form = name.partition("/")
+    mistake(slug, "modern_heads.qk_norm_attention", form=form)(code)
+
+
+@mistake("qk-norm-lengths-detached", "modern_heads.qk_norm_attention", form="keys")
+def qk_norm_key_lengths_detached(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: the lengths of the keys are taken out of the graph."""
+    keys = k / (k.norm(dim=-1, keepdim=True).detach() + 1e-6)
+    return attended(g * (unit(q) @ keys.mT), v, mask)
+
+
+@mistake("qk-norm-lengths-detached", "modern_heads.qk_norm_attention", form="queries")
+def qk_norm_query_lengths_detached(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: the lengths of the queries are taken out of the graph."""
+    queries = q / (q.norm(dim=-1, keepdim=True).detach() + 1e-6)
+    return attended(g * (queries @ unit(k).mT), v, mask)

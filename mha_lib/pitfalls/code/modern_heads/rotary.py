@@ -1,5 +1,7 @@
 """Mistakes in `rotary`."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -163,3 +165,125 @@ def rotary_in_place_in_the_graph(x: Tensor, positions: Tensor, base: float = 100
     """Wrong: the caller's features are overwritten, where autograd sees it."""
     x[:] = turned(x, angles(positions, x.shape[-1], base))
     return x
+
+
+@mistake("rotary-half-overwritten", "modern_heads.rotary")
+def rotary_half_overwritten(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
+    """Wrong: the second half is computed from the new first half."""
+    by = angles(positions, x.shape[-1], base).unsqueeze(-3)
+    cos, sin = by.cos().to(x.dtype), by.sin().to(x.dtype)
+    first, second = x.chunk(2, dim=-1)
+    first = first * cos - second * sin
+    second = first * sin + second * cos
+    return torch.cat([first, second], dim=-1)
+
+
+@mistake("rotary-pairs-shifted", "modern_heads.rotary")
+def rotary_pairs_from_one(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
+    """Wrong: the pairs are counted from 1."""
+    d_k = x.shape[-1]
+    return turned(x, angles(positions, d_k, base) * base ** (-2 / d_k))
+
+
+# --- forms -------------------------------------------------------------------------------------------------
+
+
+def halves(x: Tensor) -> tuple[Tensor, Tensor]:
+    """The first and the second half of the features."""
+    first, second = x.chunk(2, dim=-1)
+    return first, second
+
+
+def twice(by: Tensor, interleaved: bool) -> tuple[Tensor, Tensor]:
+    """Cosine and sine for each feature, `(..., 1, n, d_k)`; those of a pair side by side, or half a width apart."""
+    by = (by.repeat_interleave(2, dim=-1) if interleaved else torch.cat([by, by], dim=-1)).unsqueeze(-3)
+    return by.cos(), by.sin()
+
+
+def rotary_angles_interleaved(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
+    """Wrong: the partner is half a width away, and its angle is that of the neighbour."""
+    cos, sin = (each.to(x.dtype) for each in twice(angles(positions, x.shape[-1], base), interleaved=True))
+    first, second = halves(x)
+    return x * cos + torch.cat([-second, first], dim=-1) * sin
+
+
+def rotary_partners_interleaved(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
+    """Wrong: the partner is the neighbour, and its angle is that of the feature half a width away."""
+    cos, sin = (each.to(x.dtype) for each in twice(angles(positions, x.shape[-1], base), interleaved=False))
+    partner = torch.stack([-x[..., 1::2], x[..., 0::2]], dim=-1).flatten(-2)
+    return x * cos + partner * sin
+
+
+def rotary_interleaved_into_halves(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
+    """Wrong: neighbours are a pair, and come out half a width apart."""
+    return turned(torch.cat([x[..., 0::2], x[..., 1::2]], dim=-1), angles(positions, x.shape[-1], base))
+
+
+def rotary_minus_twice(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
+    """Wrong: the products are subtracted in both halves."""
+    by = angles(positions, x.shape[-1], base).unsqueeze(-3)
+    cos, sin = by.cos().to(x.dtype), by.sin().to(x.dtype)
+    first, second = halves(x)
+    return torch.cat([first * cos - second * sin, second * cos - first * sin], dim=-1)
+
+
+def rotary_second_half_only(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
+    """Wrong: the first half of the features stays as it is."""
+    return torch.cat([halves(x)[0], halves(turned(x, angles(positions, x.shape[-1], base)))[1]], dim=-1)
+
+
+def rotary_odd_feature_dropped(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
+    """Wrong: of an odd width the last feature is dropped."""
+    d_k = x.shape[-1]
+    exponents = -2 * torch.arange(d_k // 2, dtype=torch.float64) / d_k
+    return turned(x[..., : d_k // 2 * 2], positions[..., None] * base**exponents)
+
+
+def rotary_in_float32(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
+    """Wrong: float32 comes out, whatever comes in."""
+    return turned(x.float(), angles(positions, x.shape[-1], base))
+
+
+def with_angles(angles_of: Callable[[Tensor, int, float], Tensor]) -> Callable[..., Tensor]:
+    """`rotary` with other angles, from positions, d_k and base."""
+
+    def rotary(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
+        frequencies(x.shape[-1], base)  # an odd width is an error
+        return turned(x, angles_of(positions, x.shape[-1], base))
+
+    return rotary
+
+
+def spread_to_the_end(positions: Tensor, d_k: int, base: float) -> Tensor:
+    """The last of several pairs has the speed 1/base."""
+    pairs = torch.arange(d_k // 2, dtype=torch.float64)
+    return positions[..., None] * base ** (-pairs / max(1, d_k // 2 - 1))
+
+
+FORMS: dict[str, Callable[..., Tensor]] = {
+    "rotary-pairs-interleaved/angles": rotary_angles_interleaved,
+    "rotary-pairs-interleaved/partners": rotary_partners_interleaved,
+    "rotary-pairs-interleaved/into-halves": rotary_interleaved_into_halves,
+    "rotary-minus-missing/twice": rotary_minus_twice,
+    "rotary-first-half-only/second": rotary_second_half_only,
+    "rotary-width-unchecked/dropped": rotary_odd_feature_dropped,
+    "rotary-in-float64/float32": rotary_in_float32,
+    "rotary-pairs-shifted/to-the-end": with_angles(spread_to_the_end),
+    "rotary-one-frequency/of-the-base": with_angles(
+        lambda positions, d_k, base: (positions[..., None] / base).expand(*positions.shape, d_k // 2)
+    ),
+    "rotary-base-ignored/e": with_angles(lambda positions, d_k, base: angles(positions, d_k, torch.e)),
+    "rotary-base-ignored/1000": with_angles(lambda positions, d_k, base: angles(positions, d_k, 1000.0)),
+    "rotary-offset-lost/of-the-batch": with_angles(
+        lambda positions, d_k, base: angles(positions - positions.min(), d_k, base)
+    ),
+    "rotary-offset-lost/gaps": with_angles(
+        lambda positions, d_k, base: angles(positions[..., :1] + torch.arange(positions.shape[-1]), d_k, base)
+    ),
+    "rotary-positions-from-one/back": with_angles(
+        lambda positions, d_k, base: angles(positions - 1, d_k, base)
+    ),
+}
+for name, code in FORMS.items():
+    slug, _, form = name.partition("/")
+    mistake(slug, "modern_heads.rotary", form=form)(code)

@@ -1,5 +1,7 @@
 """Mistakes in `sliding_window_mask`."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -100,3 +102,96 @@ def window_unchecked(n: int, m: int, window: int) -> Tensor:
     """Wrong: a window of 0 is taken, and hides everything."""
     back = how_far_back(n, m)
     return (back >= 0) & (back < window)
+
+
+@mistake("window-negative-index", "modern_heads.sliding_window_mask")
+def window_from_negative_index(n: int, m: int, window: int) -> Tensor:
+    """Wrong: slices of the first rows start below 0, which counts from the end."""
+    mask = torch.zeros(n, m, dtype=torch.bool)
+    for row, own in enumerate(range(m - n, m)):
+        mask[row, own - positive(window) + 1 : own + 1] = True
+    return mask
+
+
+# --- forms -------------------------------------------------------------------------------------------------
+
+
+def by_distance(sees: Callable[[Tensor, int, int], Tensor]) -> Callable[..., Tensor]:
+    """`sliding_window_mask` by another rule of how far before a query a key stands, of the window and m - n."""
+
+    def sliding_window_mask(n: int, m: int, window: int) -> Tensor:
+        return sees(how_far_back(n, m), positive(window), m - n)
+
+    return sliding_window_mask
+
+
+def window_transposed(n: int, m: int, window: int) -> Tensor:
+    """Wrong: one row for each key."""
+    back = torch.arange(m)[:, None] - torch.arange(n)  # (m, n)
+    return (back >= 0) & (back < positive(window))
+
+
+def window_clamped(n: int, m: int, window: int) -> Tensor:
+    """Wrong: a window below 1 is taken for 1."""
+    back = how_far_back(n, m)
+    return (back >= 0) & (back < max(window, 1))
+
+
+def window_unchecked_below_zero(n: int, m: int, window: int) -> Tensor:
+    """Wrong: a negative window is taken, and hides everything."""
+    if window == 0:
+        raise ValueError(f"window={window} should be 1 or more")
+    return window_unchecked(n, m, window)
+
+
+def right(back: Tensor, window: int) -> Tensor:
+    """What the mask should be."""
+    return (back >= 0) & (back < window)
+
+
+FORMS: dict[str, Callable[..., Tensor]] = {
+    "window-one-too-narrow/but-one": by_distance(
+        lambda back, window, ahead: (back >= 0) & (back < max(1, window - 1))
+    ),
+    "window-on-both-sides/and-wider": by_distance(lambda back, window, ahead: back.abs() <= window),
+    "window-on-both-sides/half": by_distance(lambda back, window, ahead: back.abs() <= window // 2),
+    "causal-hides-self/one-less": by_distance(lambda back, window, ahead: (back >= 1) & (back < window)),
+    "causal-sees-next/moved": by_distance(lambda back, window, ahead: (back >= -1) & (back < window - 1)),
+    "causal-missing/lower-edge-alone": by_distance(lambda back, window, ahead: back < window),
+    "causal-top-left/left-edge": by_distance(
+        lambda back, window, ahead: (back >= 0) & (back - ahead < window)
+    ),
+    "causal-top-left/right-edge": by_distance(
+        lambda back, window, ahead: (back - ahead >= 0) & (back < window)
+    ),
+    "causal-offset-reversed/both-edges": by_distance(
+        lambda back, window, ahead: right(back - 2 * ahead, window)
+    ),
+    "window-in-blocks/of-queries": by_distance(
+        lambda back, window, ahead: (
+            (back >= 0)
+            & (
+                torch.arange(len(back))[:, None] // window
+                == (torch.arange(back.shape[1]) - ahead).div(window, rounding_mode="floor")
+            )
+        )
+    ),
+    "window-in-blocks/first-keys": by_distance(
+        lambda back, window, ahead: (back >= 0) & (torch.arange(back.shape[1]) < window)
+    ),
+    "window-in-blocks/last-keys": by_distance(
+        lambda back, window, ahead: (back >= 0) & (torch.arange(back.shape[1]) >= back.shape[1] - window)
+    ),
+    "mask-not-boolean/int32": by_distance(lambda back, window, ahead: right(back, window).int()),
+    "mask-not-boolean/int64": by_distance(lambda back, window, ahead: right(back, window).long()),
+    "mask-not-boolean/uint8": by_distance(lambda back, window, ahead: right(back, window).byte()),
+    "mask-transposed/keys-first": window_transposed,
+    "window-unchecked/clamped": window_clamped,
+    "window-unchecked/below-zero": window_unchecked_below_zero,
+    "additive-mask/of-zeros": by_distance(
+        lambda back, window, ahead: torch.zeros(back.shape).masked_fill(~right(back, window), float("-inf"))
+    ),
+}
+for name, code in FORMS.items():
+    slug, _, form = name.partition("/")
+    mistake(slug, "modern_heads.sliding_window_mask", form=form)(code)

@@ -1,6 +1,6 @@
 """Mistakes in `bert_attention`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,14 @@ from mha_lib import real_heads as right
 from mha_lib.attention import attention
 from mha_lib.heads import combine_heads, split_heads
 from mha_lib.pitfalls.code import mistake, variants
-from mha_lib.pitfalls.pieces import PIECES
+from mha_lib.pitfalls.pieces import (
+    FURTHER_PIECES,
+    MASKING,
+    PARTLY_SPLIT,
+    PIECES,
+    first_head_for_all,
+    register,
+)
 
 Array = np.ndarray
 Weights = Mapping[str, Mapping[str, Array]]
@@ -209,4 +216,185 @@ INHERITED = {
     **MADE_OF_PIECES,
     "stored-weights-not-transposed": bert_weights_not_transposed,
     "biases-forgotten": bert_biases_forgotten,
+}
+
+
+# --- forms -------------------------------------------------------------------------------------------------
+
+
+def with_linear(names: Sequence[str], change: Function) -> Function:
+    """`bert_attention` that changes weight and bias of the linear layers of these names before it uses them."""
+
+    def bert_attention(
+        x: Array, weights: Weights, num_heads: int, mask: Array | None = None
+    ) -> tuple[Array, Array]:
+        wrong = {
+            name: change(each["weight"], each["bias"]) if name in names else each
+            for name, each in weights.items()
+        }
+        return right.bert_attention(x, wrong, num_heads, mask)
+
+    return bert_attention
+
+
+def transposed(W: Array, b: Array) -> dict[str, Array]:
+    """A weight that is used as it is stored."""
+    return {"weight": W.T, "bias": b}
+
+
+def without_bias(W: Array, b: Array) -> dict[str, Array]:
+    """A layer whose bias is forgotten."""
+    return {"weight": W, "bias": 0 * b}
+
+
+def with_bias_before(W: Array, b: Array) -> dict[str, Array]:
+    """A layer that adds its bias to what goes in."""
+    return {"weight": W, "bias": W @ b}
+
+
+QKV = ("query", "key", "value")
+LINEAR: dict[str, Function] = {
+    **{
+        f"stored-weights-not-transposed/{'-'.join(names)}": with_linear(names, transposed)
+        for names in (QKV, ("query", "key"), ("query",), ("key",), ("value",))
+    },
+    **{
+        f"biases-forgotten/{'-'.join(names)}": with_linear(names, without_bias)
+        for names in (QKV, ("query", "key"), ("query",), ("value",))
+    },
+    **{
+        f"bias-before-weight/{'-'.join(names)}": with_linear(names, with_bias_before)
+        for names in (QKV, ("value",), ("dense",))
+    },
+}
+for name, bert in LINEAR.items():
+    slug, _, form = name.partition("/")
+    mistake(slug, "real_heads.bert_attention", form=form)(bert)
+
+
+def with_result(change: Function) -> Function:
+    """`bert_attention` that changes its two results before it returns them."""
+
+    def bert_attention(x: Array, weights: Weights, num_heads: int, mask: Array | None = None) -> Any:
+        return change(*right.bert_attention(x, weights, num_heads, mask))
+
+    return bert_attention
+
+
+for form, change in {
+    "axis-kept": lambda output, maps: (output, maps.mean(axis=1, keepdims=True)),
+    "first": lambda output, maps: (output, maps[:, 0]),
+    "summed": lambda output, maps: (output, maps.sum(axis=1)),
+}.items():
+    mistake("maps-averaged-over-heads", "real_heads.bert_attention", form=form)(with_result(change))
+
+
+def masked_for_the_output_only(
+    Q: Array, K: Array, V: Array, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """Wrong: masked after the softmax, and the weights that are returned are those before."""
+    _, weights = attention(Q, K, V)
+    return (weights if mask is None else weights * mask) @ V, weights
+
+
+def with_mask(change: Function) -> Function:
+    """`attention` under another mask than the one that is given."""
+    return lambda Q, K, V, mask=None: attention(Q, K, V, None if mask is None else change(mask))
+
+
+def no_other(mask: Array) -> Array:
+    """No mask for one sequence each."""
+    return mask if mask.ndim == 2 else np.ones_like(mask)
+
+
+def no_square(mask: Array) -> Array:
+    """No mask for all sequences."""
+    return mask if mask.ndim != 2 else np.ones_like(mask)
+
+
+def on_head_axis(mask: Array) -> Array:
+    """The masks of the sequences on the axis of the heads."""
+    return mask if mask.ndim == 2 else mask[:, 0]
+
+
+def for_first_head(Q: Array, K: Array, V: Array, mask: Array | None = None) -> tuple[Array, Array]:
+    """Wrong: only the first head is masked."""
+    first = np.arange(Q.shape[1])[:, None, None] == 0  # (heads, 1, 1)
+    return attention(Q, K, V, None if mask is None else mask | ~first)
+
+
+FURTHER = {name: piece for name, piece in FURTHER_PIECES.items() if piece[0] != "project"} | {
+    **PARTLY_SPLIT,
+    **{
+        f"same-columns-for-every-head/{form}": ("attend", first_head_for_all(places))
+        for form, places in {"all-three": (0, 1, 2), "keys": (1,), "keys-and-values": (1, 2)}.items()
+    },
+    "always-causal": ("attend", variants("single_head", "attention")["always-causal"]),
+}
+register(
+    {
+        **FURTHER,
+        **MASKING,
+        "mask-after-softmax/output-only": ("attend", masked_for_the_output_only),
+        "mask-no-effect/of-one-sequence": ("attend", with_mask(no_other)),
+        "mask-no-effect/of-all-sequences": ("attend", with_mask(no_square)),
+        "mask-batch-on-head-axis/squeezed": ("attend", with_mask(on_head_axis)),
+        "mask-for-first-head-only/all": ("attend", for_first_head),
+        "weights-returned-before-softmax": (
+            "attend",
+            variants("single_head", "attention")["weights-returned-before-softmax"],
+        ),
+    },
+    "real_heads.bert_attention",
+    bert_from,
+)
+
+
+@mistake("residual-added", "real_heads.bert_attention", form="before-dense")
+def bert_residual_before_dense(
+    x: Array, weights: Weights, num_heads: int, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """Wrong: x is added to the heads, before `dense`."""
+    output, maps = right.bert_attention(x, weights, num_heads, mask)
+    return output + x @ weights["dense"]["weight"].T, maps
+
+
+@mistake("residual-added", "real_heads.bert_attention", form="and-norm")
+def bert_residual_and_norm(
+    x: Array, weights: Weights, num_heads: int, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """Wrong: x is added to the output, and the sum is normalised."""
+    output, maps = right.bert_attention(x, weights, num_heads, mask)
+    total = x + output  # (batch, n, d_model)
+    mean, variance = total.mean(axis=-1, keepdims=True), total.var(axis=-1, keepdims=True)
+    return (total - mean) / np.sqrt(variance + 1e-12), maps
+
+
+@mistake("num-heads-ignored", "real_heads.bert_attention", form="one-wide-head")
+def bert_one_wide_head(
+    x: Array, weights: Weights, num_heads: int, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """Wrong: all heads in one."""
+    return right.bert_attention(x, weights, 1, mask)
+
+
+def shared_projection() -> None:
+    """Wrong: the weights of the queries make keys and values as well."""
+
+
+mistake("shared-projection", "real_heads.bert_attention", form="queries")(
+    bert_from(shared_projection, names=("query", "query", "query"))
+)
+
+# By slug and form, what the items built on `bert_attention` take over of these.
+INHERITED_FORMS: dict[str, Function] = {
+    **{name: bert for name, bert in LINEAR.items() if not name.startswith("bias-before")},
+    **{
+        name if "/" in name else f"{name}/pieces": bert_from(wrong, **{piece: wrong})
+        for name, (piece, wrong) in FURTHER.items()
+        if name not in INHERITED
+    },
+    "dense-not-transposed/inherited": bert_dense_not_transposed,
+    "bias-before-weight/inherited": bert_bias_before_weight,
+    "num-heads-ignored/one-wide-head": bert_one_wide_head,
 }

@@ -8,7 +8,7 @@ import numpy as np
 from mha_lib import real_heads as right
 from mha_lib.heads import split_heads
 from mha_lib.pitfalls.code import mistake
-from mha_lib.pitfalls.code.real_heads.bert_attention import INHERITED, heads_side_by_side
+from mha_lib.pitfalls.code.real_heads.bert_attention import INHERITED, INHERITED_FORMS, heads_side_by_side
 from mha_lib.pitfalls.code.real_heads.keep_heads import keep_from
 
 Array = np.ndarray
@@ -165,3 +165,117 @@ def importance_from(keep: Function) -> Function:
 
 for slug, bert in INHERITED.items():
     mistake(slug, "real_heads.head_importance")(importance_from(keep_from(bert)))
+
+
+# --- forms -------------------------------------------------------------------------------------------------
+
+
+def of_changes(measure: Function) -> Function:
+    """`head_importance` that measures the changes `(heads, batch, n, d_model)` in another way."""
+    return lambda x, weights, num_heads: measure(changes(x, weights, num_heads))
+
+
+def of_outputs(measure: Function) -> Function:
+    """`head_importance` from the full output, what each head adds to it, and the bias of `dense`."""
+
+    def head_importance(x: Array, weights: Weights, num_heads: int) -> Any:
+        full, _ = right.bert_attention(x, weights, num_heads)  # (batch, n, d_model)
+        return measure(full, changes(x, weights, num_heads), weights["dense"]["bias"])
+
+    return head_importance
+
+
+def norms(x: Array) -> Array:
+    """The length of each token's features."""
+    return np.linalg.norm(x, axis=-1)
+
+
+def means(x: Array) -> Array:
+    """The mean over all but the first axis."""
+    return x.reshape(len(x), -1).mean(axis=1)
+
+
+def shares(x: Array) -> Array:
+    """The softmax of a vector."""
+    exponentials = np.exp(x - x.max())
+    return exponentials / exponentials.sum()
+
+
+FORMS: dict[str, Function] = {
+    "importance-squared/mean-of-all": of_changes(lambda change: means(change**2)),
+    "importance-squared/sum-of-all": of_changes(lambda change: (change**2).sum(axis=(1, 2, 3))),
+    "importance-absolute-sum/mean": of_changes(lambda change: means(np.abs(change))),
+    "importance-absolute-sum/largest": of_changes(lambda change: means(np.abs(change).max(axis=-1))),
+    "importance-averaged-over-features/divided": of_changes(
+        lambda change: means(norms(change)) / change.shape[-1]
+    ),
+    "importance-averaged-over-features/deviation": of_changes(lambda change: means(change.std(axis=-1))),
+    "importance-summed-over-tokens/not-sequences": of_changes(
+        lambda change: norms(change).sum(axis=2).mean(axis=1)
+    ),
+    "importance-summed-over-tokens/sequences": of_changes(
+        lambda change: norms(change).mean(axis=2).sum(axis=1)
+    ),
+    "importance-norm-of-everything/per-token": of_changes(
+        lambda change: norms(change.reshape(len(change), -1)) / change[0, ..., 0].size
+    ),
+    "importance-norm-of-everything/of-a-sequence": of_changes(
+        lambda change: np.linalg.norm(change, axis=(2, 3)).mean(axis=1)
+    ),
+    "importance-norm-of-everything/over-tokens": of_changes(
+        lambda change: means(np.linalg.norm(change, axis=-2))
+    ),
+    "importance-norm-of-everything/over-sequences": of_changes(
+        lambda change: means(np.linalg.norm(change, axis=1))
+    ),
+    "importance-mean-before-norm/tokens": of_changes(lambda change: norms(change.mean(axis=2)).mean(axis=1)),
+    "importance-mean-before-norm/sequences": of_changes(
+        lambda change: norms(change.mean(axis=1)).mean(axis=1)
+    ),
+    "importance-mean-before-norm/absolute": of_changes(lambda change: np.abs(means(change))),
+    "importance-root-mean-square/of-everything": of_changes(lambda change: np.sqrt(means(change**2))),
+    "importance-root-mean-square/of-a-sequence": of_changes(
+        lambda change: np.sqrt((change**2).sum(axis=-1).mean(axis=2)).mean(axis=1)
+    ),
+    "importance-largest-token/of-a-sequence": of_changes(
+        lambda change: norms(change).max(axis=2).mean(axis=1)
+    ),
+    "importance-of-first-sequence/last": of_changes(lambda change: norms(change)[:, -1].mean(axis=1)),
+    "importance-of-first-sequence/first-token": of_changes(
+        lambda change: norms(change)[:, :, 0].mean(axis=1)
+    ),
+    "importance-of-first-sequence/last-token": of_changes(
+        lambda change: norms(change)[:, :, -1].mean(axis=1)
+    ),
+    "importance-of-first-sequence/its-first-token": of_changes(lambda change: norms(change)[:, 0, 0]),
+    "importance-of-the-rest/without-bias": of_changes(
+        lambda change: means(norms(change.sum(axis=0) - change))
+    ),
+    "importance-by-lengths/signed": of_outputs(
+        lambda full, change, bias: means(norms(full) - norms(full - change))
+    ),
+    "importance-by-lengths/turned": of_outputs(
+        lambda full, change, bias: means(norms(full - change) - norms(full))
+    ),
+    "importance-by-lengths/of-the-means": of_outputs(
+        lambda full, change, bias: np.abs(means(norms(full) - norms(full - change)))
+    ),
+    "importance-relative/to-the-largest": of_changes(
+        lambda change: means(norms(change)) / means(norms(change)).max()
+    ),
+    "importance-relative/softmax": of_changes(lambda change: shares(means(norms(change)))),
+    "importance-relative/to-the-output": of_outputs(
+        lambda full, change, bias: means(norms(change) / norms(full))
+    ),
+    "importance-relative/to-the-mean-output": of_outputs(
+        lambda full, change, bias: means(norms(change)) / norms(full).mean()
+    ),
+    "importance-averaged-over-heads/number": of_changes(lambda change: norms(change).mean()),
+    "importance-averaged-over-heads/for-each": of_changes(
+        lambda change: np.full(len(change), norms(change).mean())
+    ),
+    **{name: importance_from(keep_from(bert)) for name, bert in INHERITED_FORMS.items()},
+}
+for name, code in FORMS.items():
+    slug, _, form = name.partition("/")
+    mistake(slug, "real_heads.head_importance", form=form)(code)

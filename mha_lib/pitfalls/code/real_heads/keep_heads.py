@@ -7,7 +7,7 @@ import numpy as np
 
 from mha_lib import real_heads as right
 from mha_lib.pitfalls.code import mistake
-from mha_lib.pitfalls.code.real_heads.bert_attention import INHERITED, heads_side_by_side
+from mha_lib.pitfalls.code.real_heads.bert_attention import INHERITED, INHERITED_FORMS, heads_side_by_side
 
 Array = np.ndarray
 Weights = Mapping[str, Mapping[str, Array]]
@@ -113,3 +113,101 @@ def keep_from(bert: Function) -> Function:
 
 for slug, bert in INHERITED.items():
     mistake(slug, "real_heads.keep_heads")(keep_from(bert))
+
+
+@mistake("kept-heads-out-of-order", "real_heads.keep_heads")
+def kept_out_of_order(x: Array, weights: Weights, num_heads: int, keep: Sequence[int]) -> Array:
+    """Wrong: the heads stand in the order of the list, their columns of `dense` in ascending order."""
+    heads, _ = heads_side_by_side(x, weights, num_heads)  # (batch, n, d_model)
+    listed = columns_of(keep, heads.shape[-1] // num_heads)
+    W = weights["dense"]["weight"][:, sorted(listed)]
+    return heads[..., listed] @ W.T + weights["dense"]["bias"]
+
+
+def columns_of(heads: Sequence[int], d_k: int) -> list[int]:
+    """The columns of these heads, in this order."""
+    return [column for head in heads for column in range(head * d_k, (head + 1) * d_k)]
+
+
+# --- forms -------------------------------------------------------------------------------------------------
+
+
+def from_columns(heads_of: Function, dense_of: Function) -> Function:
+    """`keep_heads` that takes the columns of some heads, and those of `dense` for some."""
+
+    def keep_heads(x: Array, weights: Weights, num_heads: int, keep: Sequence[int]) -> Array:
+        heads, _ = heads_side_by_side(x, weights, num_heads)  # (batch, n, d_model)
+        d_k = heads.shape[-1] // num_heads
+        W = weights["dense"]["weight"][:, columns_of(dense_of(keep), d_k)]
+        return heads[..., columns_of(heads_of(keep), d_k)] @ W.T + weights["dense"]["bias"]
+
+    return keep_heads
+
+
+def with_bias(change: Function) -> Function:
+    """`keep_heads` that makes something else of what the heads add and of the bias of `dense`."""
+
+    def keep_heads(x: Array, weights: Weights, num_heads: int, keep: Sequence[int]) -> Array:
+        bias = weights["dense"]["bias"]
+        return change(right.keep_heads(x, weights, num_heads, keep) - bias, bias, len(keep), num_heads)
+
+    return keep_heads
+
+
+def silenced(names: Sequence[str], biases: bool) -> Function:
+    """`keep_heads` that silences features of other layers than `dense`, with or without their biases."""
+
+    def keep_heads(x: Array, weights: Weights, num_heads: int, keep: Sequence[int]) -> Array:
+        kept = np.repeat(np.isin(np.arange(num_heads), keep), x.shape[-1] // num_heads)
+        wrong = {
+            name: {
+                "weight": weights[name]["weight"] * kept[:, None],
+                "bias": weights[name]["bias"] * (kept if biases else 1),
+            }
+            for name in names
+        }
+        return right.bert_attention(x, {**weights, **wrong}, num_heads)[0]
+
+    return keep_heads
+
+
+def outputs_silenced(x: Array, weights: Weights, num_heads: int, keep: Sequence[int]) -> Array:
+    """Wrong: features of the output are silenced."""
+    kept = np.repeat(np.isin(np.arange(num_heads), keep), x.shape[-1] // num_heads)
+    return right.bert_attention(x, weights, num_heads)[0] * kept
+
+
+def dense_not_transposed(x: Array, weights: Weights, num_heads: int, keep: Sequence[int]) -> Array:
+    """Wrong: the weight of `dense` is used as it is stored."""
+    heads, _ = heads_side_by_side(x, weights, num_heads)  # (batch, n, d_model)
+    kept = np.repeat(np.isin(np.arange(num_heads), keep), heads.shape[-1] // num_heads)
+    return heads * kept @ weights["dense"]["weight"] + weights["dense"]["bias"]
+
+
+FORMS: dict[str, Function] = {
+    "dense-not-transposed/heads-silenced": dense_not_transposed,
+    "kept-heads-out-of-order/dense": from_columns(sorted, list),
+    "kept-heads-out-of-order/first-columns": from_columns(list, lambda keep: range(len(keep))),
+    "kept-first-listed-only/last": from_columns(lambda keep: keep[-1:], lambda keep: keep[-1:]),
+    "dense-bias-with-each-head/mean": with_bias(lambda added, bias, kept, heads: added / kept + bias),
+    "dense-bias-with-each-head/share": with_bias(
+        lambda added, bias, kept, heads: added + bias * kept / heads
+    ),
+    "dense-bias-with-each-head/all": with_bias(lambda added, bias, kept, heads: added + bias * heads),
+    "kept-heads-rescaled/and-bias": with_bias(lambda added, bias, kept, heads: (added + bias) * heads / kept),
+    "queries-silenced/keys": silenced(["key"], biases=True),
+    "queries-silenced/queries-and-keys": silenced(["query", "key"], biases=True),
+    "queries-silenced/weights-alone": silenced(["query"], biases=False),
+    "value-bias-left/all-three": silenced(["query", "key", "value"], biases=False),
+    "rows-of-dense-silenced/outputs": outputs_silenced,
+    **{name: keep_from(bert) for name, bert in INHERITED_FORMS.items()},
+}
+for name, code in FORMS.items():
+    slug, _, form = name.partition("/")
+    mistake(slug, "real_heads.keep_heads", form=form)(code)
+
+
+@mistake("kept-heads-counted-from-one", "real_heads.keep_heads", form="one-too-far")
+def kept_one_too_far(x: Array, weights: Weights, num_heads: int, keep: Sequence[int]) -> Array:
+    """Wrong: the head behind each listed one contributes; behind the last there is none."""
+    return right.keep_heads(x, weights, num_heads, [head + 1 for head in keep])

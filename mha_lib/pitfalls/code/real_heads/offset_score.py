@@ -1,8 +1,12 @@
 """Mistakes in `offset_score`."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 
-from mha_lib.pitfalls.code import mistake
+from mha_lib.pitfalls.code import law, mistake
+from mha_lib.pitfalls.evidence import given
 
 Array = np.ndarray
 
@@ -74,3 +78,83 @@ def offset_changes_its_input(attention_weights: Array, offset: int) -> Array:
     n = attention_weights.shape[-1]
     attention_weights *= np.eye(n, k=offset)
     return attention_weights.sum(axis=(1, 2)) / (n - abs(offset))
+
+
+@mistake("offset-zero-empty", "real_heads.offset_score")
+def offset_slice_to_minus_zero(attention_weights: Array, offset: int) -> Array:
+    """Wrong: for offset 0 the slice `[:-0]` is empty, and so is what is left."""
+    if offset >= 0:  # noqa: SIM108 - too wide for a line of the book
+        shifted = attention_weights[:, :-offset, offset:]  # (heads, n - offset, n - offset)
+    else:
+        shifted = attention_weights[:, -offset:, :offset]  # (heads, n + offset, n + offset)
+    diagonal = np.diagonal(shifted, axis1=1, axis2=2)
+    return diagonal.sum(axis=1) / np.float64(diagonal.shape[1])  # NaN if nothing is left
+
+
+# --- forms -------------------------------------------------------------------------------------------------
+
+
+def diagonal(maps: Array, offset: int) -> Array:
+    """The weights at this offset, `(heads, n - |offset|)`."""
+    return np.diagonal(maps, offset, axis1=1, axis2=2)
+
+
+def hits(maps: Array, offset: int) -> Array:
+    """Whether the largest weight of each query is there, `(heads, n)`."""
+    return maps.argmax(axis=-1) == np.arange(maps.shape[-1]) + offset
+
+
+def rows(maps: Array, offset: int) -> Array:
+    """The weight of key i + offset for all queries; an error if there is no such key."""
+    i = np.arange(maps.shape[-1])
+    return maps[:, i, i + offset]
+
+
+def first_rows(maps: Array, offset: int) -> Array:
+    """The weight of key i + offset for the first n - |offset| queries; negative indices count from the end."""
+    i = np.arange(maps.shape[-1] - abs(offset))
+    return maps[:, i, i + offset]
+
+
+FORMS: dict[str, Callable[[Array, int], Any]] = {
+    "offset-ignored/sign": lambda maps, offset: diagonal(maps, abs(offset)).mean(axis=1),
+    "offset-ignored/sign-backwards": lambda maps, offset: diagonal(maps, -abs(offset)).mean(axis=1),
+    "offset-ignored/the-one-before": lambda maps, offset: diagonal(maps, -1).mean(axis=1),
+    "offset-divided-by-n/less-offset": lambda maps, offset: (
+        diagonal(maps, offset).sum(axis=1) / np.float64(maps.shape[-1] - offset)
+    ),
+    "offset-divided-by-n/and-offset": lambda maps, offset: (
+        diagonal(maps, offset).sum(axis=1) / np.float64(maps.shape[-1] + offset)
+    ),
+    "offset-divided-by-n/less-one": lambda maps, offset: (
+        diagonal(maps, offset).sum(axis=1) / np.float64(maps.shape[-1] - 1)
+    ),
+    "offset-divided-by-n/squared": lambda maps, offset: diagonal(maps, offset).sum(axis=1) / maps[0].size,
+    "offset-wraps-around/turned": lambda maps, offset: diagonal(np.roll(maps, offset, axis=2), 0).mean(
+        axis=1
+    ),
+    "offset-negative-index/error": lambda maps, offset: rows(maps, offset).mean(axis=1),
+    "offset-negative-index/first-queries": lambda maps, offset: first_rows(maps, offset).mean(axis=1),
+    "offset-averaged-over-heads/too": lambda maps, offset: diagonal(maps, offset).mean(),
+    "offset-averaged-over-heads/the-same": lambda maps, offset: np.full(
+        len(maps), diagonal(maps, offset).mean()
+    ),
+    "offset-first-axes/other-mean": lambda maps, offset: np.diagonal(maps, offset).mean(axis=0),
+    "offset-first-axes/heads-and-keys": lambda maps, offset: np.diagonal(maps, offset, axis1=0, axis2=2).mean(
+        axis=-1
+    ),
+    "offset-by-largest-weight/of-all": lambda maps, offset: hits(maps, offset).mean(axis=1),
+    "offset-by-largest-weight/counted": lambda maps, offset: hits(maps, offset).sum(axis=1),
+}
+for name, score in FORMS.items():
+    slug, _, form = name.partition("/")
+    mistake(slug, "real_heads.offset_score", form=form)(score)
+
+
+@law("offset-zero-empty", "real_heads.offset_score")
+def right_but_at_zero(tested: Any, steps: Sequence[Any]) -> bool:
+    """Neighbours are right on both sides, and what failed is the token itself."""
+    maps = np.arange(32.0).reshape(2, 4, 4) ** 2
+    return all(given(step, 1, "offset") == 0 for step in steps) and all(
+        np.allclose(tested(maps, offset), diagonal(maps, offset).mean(axis=1)) for offset in (-2, -1, 1, 2)
+    )
