@@ -2,9 +2,11 @@
 
 import numpy as np
 
+from mha_lib import multi_head as right
 from mha_lib.attention import attention
 from mha_lib.heads import combine_heads, split_heads
 from mha_lib.masks import causal_mask
+from mha_lib.pitfalls import one_head
 from mha_lib.pitfalls.code import law, mistake, variants
 from mha_lib.pitfalls.derived import causal_around, causal_under
 from mha_lib.pitfalls.evidence import POOLS, pooled
@@ -63,3 +65,8 @@ for slug in ("mask-inverted", "causal-transposed", "causal-hides-self", "causal-
 
 for slug, pool in POOLS.items():
     law(slug, "multi_head.causal_multi_head_attention")(pooled(pool, 5))
+
+law("keepdims-forgotten", "multi_head.causal_multi_head_attention")(one_head.sums_without_axis)
+law("input-changed-in-place", "multi_head.causal_multi_head_attention")(
+    one_head.changes_only(right.causal_multi_head_attention)
+)
