@@ -111,7 +111,8 @@ def weights_turned(head: Head) -> bool:
 
 def right_at(head: Head, size: float) -> bool:
     """Two equal scores of this size get equal weights, and small ones the right weights."""
-    return close(head.row([size, size]), [0.5, 0.5]) and close(head.row([1.0, 3.0]), softmax(np.array([1.0, 3.0])))
+    small = np.array([1.0, 3.0])
+    return close(head.row([size, size]), [0.5, 0.5]) and all(close(head.row(s), softmax(s)) for s in (small, -small))
 
 
 def overflows(head: Head) -> bool:
@@ -189,7 +190,7 @@ def not_normalised(head: Head) -> bool:
     """Exponentials, but the sum of a row depends on its scores."""
     weights = three(head)
     exponential = close(weights[1:] / weights[:-1], [np.e, np.e])
-    return exponential and not close(weights.sum(), head.row([0.0, 0.0, 0.0]).sum())
+    return exponential and not close(weights.sum(), head.row([0.0, 0.0, 0.0]).sum()) and not whole_matrix(head)
 
 
 def sigmoid(head: Head) -> bool:
@@ -277,12 +278,15 @@ def axis_one(head: Head) -> bool:
 
 
 def cosine(head: Head) -> bool:
-    """Longer queries or keys change nothing."""
+    """Longer keys change nothing, or longer queries do."""
     Q, K = np.array([[1.0, 0.5]]), np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
-    both = [(Q, K), (Q, 10 * K), (10 * Q, K)]
-    first, *longer = (head.output(*pair, np.eye(3))[0] for pair in both)
-    uneven = first.min() > 0.1 and first.max() > 0.35 and close(first.sum(), 1.0)
-    return uneven and any(close(first, other) for other in longer)
+    scores, same_length = K @ Q[0], np.array([2**-0.5, 1.0, 1.0]) * (K @ Q[0])  # (3,) each
+    for wanted, longer in ((scores, (10 * Q, K)), (same_length, (Q, 10 * K))):
+        weights = head.output(Q, K, np.eye(3))[0]
+        steps, right = np.diff(np.log(weights)), np.diff(wanted)
+        if close(steps * right[0], steps[0] * right) and close(head.output(*longer, np.eye(3))[0], weights):
+            return close(weights.sum(), 1.0)
+    return False
 
 
 SCALE: Mapping[str, Tells] = {
@@ -293,6 +297,8 @@ SCALE: Mapping[str, Tells] = {
     "scale-after-softmax": scaled_afterwards,
     "cosine-scores": cosine,
 }
+# With one head, the number of heads is 1, as is no scale.
+SCALE_OF_A_LAYER = {slug: tells for slug, tells in SCALE.items() if slug != "no-scale"}
 BATCHED_SCALE: Mapping[str, Tells] = {
     "scale-by-value-dim": scaled_by(7**-0.5, 1 / 7),
     "scale-by-axis-one": axis_one,
@@ -311,7 +317,7 @@ def hidden_score(head: Head, *scores: float) -> float:
 
 def fills(head: Head) -> Array:
     """Of three rows of scores, what the hidden one is filled with, and what its score was."""
-    rows = [(1.0, 2.0, 3.0), (1.0, 2.0, 5.0), (0.0, 2.0, 3.0)]
+    rows = [(-1.0, 2.0, 3.0), (-1.0, 2.0, 5.0), (-2.0, 2.0, 3.0)]
     return np.array([(hidden_score(head, *row), row[2]) for row in rows]).T  # (2, 3)
 
 
@@ -356,7 +362,11 @@ def too_high(head: Head) -> bool:
 def without_effect(head: Head) -> bool:
     """Bit for bit the same as without a mask."""
     weights = three(head)
-    return close(weights, softmax(SHIFTS[0])) and bool((head.row([1.0, 2.0, 3.0], KEEP_TWO) == weights).all())
+    return (
+        close(weights, softmax(SHIFTS[0]))
+        and bool((head.row([1.0, 2.0, 3.0], KEEP_TWO) == weights).all())
+        and close(head.weights(np.zeros(3), np.zeros(3), LOWER), np.full((3, 3), 1 / 3))
+    )
 
 
 def turned_round(head: Head) -> bool:

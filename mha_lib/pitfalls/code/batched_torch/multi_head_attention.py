@@ -486,6 +486,6 @@ def mask_in(step: Any) -> Any:
 HEAD = one_head.Head(in_module, mask=mask_in)
 ITEM = "batched_torch.MultiHeadAttention"
 one_head.tell(ITEM, HEAD, one_head.SOFTMAX | one_head.OF_A_LAYER | one_head.SEVERAL_ROWS, one_head.anything)
-one_head.tell(ITEM, HEAD, one_head.SCALE, one_head.anything)
+one_head.tell(ITEM, HEAD, one_head.SCALE_OF_A_LAYER, one_head.anything)
 one_head.tell(ITEM, HEAD, one_head.MASK, one_head.masked)
 one_head.tell(ITEM, HEAD, {"always-causal": one_head.always_causal}, one_head.unmasked)

@@ -508,7 +508,7 @@ HEAD = one_head.Head(one_head.in_layer, scores_of, lambda step: given(step, 6, "
 one_head.tell(ITEM, HEAD, one_head.SOFTMAX | one_head.OF_A_LAYER, one_head.anything)
 one_head.tell(ITEM, HEAD, one_head.SEVERAL_ROWS, one_head.rows)
 one_head.tell(ITEM, HEAD, one_head.LARGE, one_head.large)
-one_head.tell(ITEM, HEAD, one_head.SCALE, one_head.anything)
+one_head.tell(ITEM, HEAD, one_head.SCALE_OF_A_LAYER, one_head.anything)
 one_head.tell(ITEM, HEAD, one_head.MASK, one_head.masked)
 one_head.tell(ITEM, HEAD, one_head.NO_MASK, one_head.unmasked)
 law("keepdims-forgotten", ITEM)(one_head.sums_without_axis)
