@@ -98,6 +98,15 @@ PITFALLS = (
         passes=("shape", "finite", "one head"),
     ),
     Pitfall(
+        slug="heads-in-reverse",
+        title="Heads in reverse order",
+        symptom="Right shape; the columns of the first head stand last.",
+        reason="You go through the heads from the last to the first, but head i owns the block from i*d_k to "
+        "(i+1)*d_k.",
+        fix="Keep the heads in their order.",
+        passes=("shape", "finite", "one head"),
+    ),
+    Pitfall(
         slug="head-axis-not-moved",
         title="The axis of the heads left behind the tokens",
         symptom="Shape (batch, n, heads, d_k) in place of (batch, heads, n, d_k).",

@@ -1,13 +1,15 @@
 """Mistakes in `causal_multi_head_attention`."""
 
+from typing import Any
+
 import numpy as np
 
 from mha_lib import multi_head as right
 from mha_lib.attention import attention
 from mha_lib.heads import combine_heads, split_heads
 from mha_lib.masks import causal_mask
-from mha_lib.pitfalls import one_head
-from mha_lib.pitfalls.code import law, mistake, variants
+from mha_lib.pitfalls import layers, one_head
+from mha_lib.pitfalls.code import forms, law, mistake, variants
 from mha_lib.pitfalls.derived import causal_around, causal_under
 from mha_lib.pitfalls.evidence import POOLS, pooled
 
@@ -70,3 +72,24 @@ law("keepdims-forgotten", "multi_head.causal_multi_head_attention")(one_head.sum
 law("input-changed-in-place", "multi_head.causal_multi_head_attention")(
     one_head.changes_only(right.causal_multi_head_attention)
 )
+
+
+def masked(X: Array, *rest: Any) -> list[Any]:
+    """The arguments of a layer under a causal mask."""
+    return [X, X, *rest, causal_mask(X.shape[1])]
+
+
+def wrong_heads() -> dict[str, list[Any]]:
+    """Layers under a causal mask whose heads have a mistake of one head, in any form."""
+    found: dict[str, list[Any]] = {}
+    for name, attend in forms("single_head", "attention").items():
+        found.setdefault(name.partition("/")[0], []).append(layers.layer(attend=attend))
+    return found
+
+
+WRONG = layers.wrong_layers()
+for slug, wrong_ones in wrong_heads().items():
+    if slug in ("keepdims-forgotten", "input-changed-in-place"):
+        continue  # these have a law already
+    WRONG.setdefault(slug, []).extend(wrong_ones)
+layers.tell("multi_head.causal_multi_head_attention", right.causal_multi_head_attention, masked, WRONG)

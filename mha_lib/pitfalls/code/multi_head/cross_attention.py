@@ -5,7 +5,7 @@ import numpy as np
 from mha_lib import multi_head as right
 from mha_lib.attention import attention
 from mha_lib.heads import combine_heads, split_heads
-from mha_lib.pitfalls import one_head
+from mha_lib.pitfalls import layers, one_head
 from mha_lib.pitfalls.code import law, mistake, variants
 from mha_lib.pitfalls.code.multi_head.combine_heads import combine_heads_without_transpose
 from mha_lib.pitfalls.code.multi_head.split_heads import split_heads_without_transpose
@@ -302,3 +302,4 @@ one_head.tell(ITEM, HEAD, one_head.SOFTMAX | one_head.OF_A_LAYER | one_head.SEVE
 one_head.tell(ITEM, HEAD, one_head.SCALE_OF_A_LAYER | {"always-causal": one_head.always_causal}, one_head.anything)
 law("keepdims-forgotten", ITEM)(one_head.sums_without_axis)
 law("input-changed-in-place", ITEM)(one_head.changes_only(right.cross_attention))
+layers.tell(ITEM, right.cross_attention, lambda *given: [*given], layers.wrong_layers(), memory=True)

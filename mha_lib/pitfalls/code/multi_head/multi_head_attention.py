@@ -7,7 +7,7 @@ import numpy as np
 from mha_lib import multi_head as right
 from mha_lib.attention import attention
 from mha_lib.heads import combine_heads, split_heads
-from mha_lib.pitfalls import one_head
+from mha_lib.pitfalls import layers, one_head
 from mha_lib.pitfalls.code import law, mistake, variants
 from mha_lib.pitfalls.code.multi_head.combine_heads import (
     combine_heads_interleaved,
@@ -513,3 +513,5 @@ one_head.tell(ITEM, HEAD, one_head.MASK, one_head.masked)
 one_head.tell(ITEM, HEAD, one_head.NO_MASK, one_head.unmasked)
 law("keepdims-forgotten", ITEM)(one_head.sums_without_axis)
 law("input-changed-in-place", ITEM)(one_head.changes_only(right.multi_head_attention))
+
+layers.tell(ITEM, right.multi_head_attention, lambda X, *rest, **named: [X, X, *rest, *named.values()], layers.wrong_layers())
