@@ -228,7 +228,10 @@ OF_A_HEAD: Mapping[str, Tells] = {
     "softmax-twice": twice,
     "scores-applied-to-values": no_softmax,
 }
-OF_A_LAYER = {slug: tells for slug, tells in OF_A_HEAD.items() if slug != "scores-transposed"}  # it has another name
+# With one head and as many keys as queries, these cannot be told from mistakes of a layer.
+OF_A_LAYER = {
+    slug: tells for slug, tells in OF_A_HEAD.items() if slug not in ("scores-transposed", "weights-transposed")
+}
 LARGE: Mapping[str, Tells] = {
     "no-max-subtraction": overflows,
     "nan-replaced-by-zero": painted_over,
@@ -297,8 +300,8 @@ SCALE: Mapping[str, Tells] = {
     "scale-after-softmax": scaled_afterwards,
     "cosine-scores": cosine,
 }
-# With one head, the number of heads is 1, as is no scale.
-SCALE_OF_A_LAYER = {slug: tells for slug, tells in SCALE.items() if slug != "no-scale"}
+# With one head, the number of heads is 1, as is no scale, and d_model is d_k.
+SCALE_OF_A_LAYER = {slug: tells for slug, tells in SCALE.items() if slug not in ("no-scale", "scale-by-dk")}
 BATCHED_SCALE: Mapping[str, Tells] = {
     "scale-by-value-dim": scaled_by(7**-0.5, 1 / 7),
     "scale-by-axis-one": axis_one,

@@ -79,17 +79,66 @@ def masked(X: Array, *rest: Any) -> list[Any]:
     return [X, X, *rest, causal_mask(X.shape[1])]
 
 
-def wrong_heads() -> dict[str, list[Any]]:
-    """Layers under a causal mask whose heads have a mistake of one head, in any form."""
-    found: dict[str, list[Any]] = {}
+# Under this mask, a head's mistake is known by another name, or tells nothing.
+RENAMED = {"mask-no-effect": "causal-missing", "mask-transposed": "causal-transposed"}
+LEFT_OUT = (
+    "keepdims-forgotten",
+    "input-changed-in-place",
+    "scores-transposed",
+    "epsilon-in-denominator",
+    "first-mask-for-all-sequences",
+    "none-not-handled",
+    "always-causal",
+)
+FILLS = (-1.0, -5.0, -10.0, -20.0, -30.0, -50.0, -100.0, -1e3)
+
+
+def turned_round(Q: Array, K: Array, V: Array, mask: Array) -> Any:
+    """Wrong: later keys alone are seen; the last query, which has none, sees all alike."""
+    return layers.filled(layers.finite)(Q, K, V, ~mask)
+
+
+def hides_self(Q: Array, K: Array, V: Array, mask: Array) -> Any:
+    """Wrong: earlier keys alone are seen; the first query, which has none, sees all alike."""
+    return layers.filled(layers.finite)(Q, K, V, np.tril(mask, -1))
+
+
+def only_head(number: int) -> Any:
+    """Wrong: an attention that masks this head only."""
+
+    def attend(Q: Array, K: Array, V: Array, mask: Array) -> Any:
+        masked_here = np.arange(Q.shape[1])[:, None, None] == number % Q.shape[1]  # (heads, 1, 1)
+        return attention(Q, K, V, mask | ~masked_here)
+
+    return attend
+
+
+def wrong_layers() -> dict[str, list[Any]]:
+    """Layers under a causal mask with a mistake of a layer, of one head or of the mask."""
+    found = layers.wrong_layers()
+    heads = {
+        "mask-inverted": [turned_round],
+        "causal-hides-self": [hides_self],
+        "mask-for-first-head-only": [only_head(0), only_head(-1)],
+        "softmax-over-queries": [layers.filled(layers.finite, axis=-2)],
+        "mask-fill-not-negative-enough": [
+            layers.filled(fill)
+            for number in FILLS
+            for fill in (lambda scores, low=number: low, lambda scores, low=number: scores + low)
+        ],
+    }
     for name, attend in forms("single_head", "attention").items():
-        found.setdefault(name.partition("/")[0], []).append(layers.layer(attend=attend))
+        slug = name.partition("/")[0]
+        if slug not in LEFT_OUT:
+            heads.setdefault(RENAMED.get(slug, slug), []).append(attend)
+    for slug, attends in heads.items():
+        found.setdefault(slug, []).extend(layers.layer(attend=attend) for attend in attends)
+    for slug in ("fused-qkv-misread", "batch-and-heads-swapped"):
+        wrong = variants("multi_head", "multi_head_attention")[slug]
+        found[slug] = [lambda X, memory, *rest, wrong=wrong: wrong(X, *rest)]
     return found
 
 
-WRONG = layers.wrong_layers()
-for slug, wrong_ones in wrong_heads().items():
-    if slug in ("keepdims-forgotten", "input-changed-in-place"):
-        continue  # these have a law already
-    WRONG.setdefault(slug, []).extend(wrong_ones)
-layers.tell("multi_head.causal_multi_head_attention", right.causal_multi_head_attention, masked, WRONG)
+layers.tell(
+    "multi_head.causal_multi_head_attention", right.causal_multi_head_attention, masked, wrong_layers()
+)

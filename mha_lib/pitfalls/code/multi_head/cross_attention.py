@@ -294,6 +294,20 @@ def cross_attention_memory_split_without_transpose(
     return combine_heads(heads) @ W_O  # (batch, n, d_model)
 
 
+@mistake("memory-length-assumed", "multi_head.cross_attention", form="width-inferred")
+def cross_attention_memory_length_assumed_width_inferred(
+    X: Array, memory: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
+) -> Array:
+    """Wrong: as if the memory were as long as `X`, and the width of a head follows from that."""
+    batch, n, _ = X.shape
+    Q, K, V = (
+        (features @ W).reshape(batch, n, num_heads, -1).transpose(0, 2, 1, 3)
+        for features, W in [(X, W_Q), (memory, W_K), (memory, W_V)]
+    )
+    heads, _ = attention(Q, K, V)
+    return combine_heads(heads) @ W_O
+
+
 # --- laws of one head --------------------------------------------------------------------------------------
 
 ITEM = "multi_head.cross_attention"

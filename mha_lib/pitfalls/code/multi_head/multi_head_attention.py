@@ -8,7 +8,7 @@ from mha_lib import multi_head as right
 from mha_lib.attention import attention
 from mha_lib.heads import combine_heads, split_heads
 from mha_lib.pitfalls import layers, one_head
-from mha_lib.pitfalls.code import law, mistake, variants
+from mha_lib.pitfalls.code import forms, law, mistake, variants
 from mha_lib.pitfalls.code.multi_head.combine_heads import (
     combine_heads_interleaved,
     combine_heads_without_transpose,
@@ -488,6 +488,10 @@ def multi_head_attention_same_key_columns(
     Q, K, V = (split_heads(features, num_heads) for features in (X @ W_Q, K, X @ W_V))
     return combine_heads(attention(Q, K, V, mask)[0]) @ W_O  # (batch, n, d_model)
 
+
+mistake("mask-after-softmax", "multi_head.multi_head_attention", form="filled")(
+    multi_head_around(forms("single_head", "attention")["mask-after-softmax/filled"])
+)
 
 # --- laws of one head --------------------------------------------------------------------------------------
 
