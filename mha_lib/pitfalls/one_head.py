@@ -95,7 +95,10 @@ def over_queries(head: Head) -> bool:
 
 def over_heads(head: Head) -> bool:
     """Of two queries and four keys; right as a matrix."""
-    matrix, batch = head.weights(np.zeros(2), np.zeros(4)), head.weights(np.zeros((3, 5, 2)), np.zeros((3, 5, 4)))
+    matrix, batch = (
+        head.weights(np.zeros(2), np.zeros(4)),
+        head.weights(np.zeros((3, 5, 2)), np.zeros((3, 5, 4))),
+    )
     return close(matrix, np.full((2, 4), 0.25)) and close(batch, np.full((3, 5, 2, 4), 0.2))
 
 
@@ -112,7 +115,9 @@ def weights_turned(head: Head) -> bool:
 def right_at(head: Head, size: float) -> bool:
     """Two equal scores of this size get equal weights, and small ones the right weights."""
     small = np.array([1.0, 3.0])
-    return close(head.row([size, size]), [0.5, 0.5]) and all(close(head.row(s), softmax(s)) for s in (small, -small))
+    return close(head.row([size, size]), [0.5, 0.5]) and all(
+        close(head.row(s), softmax(s)) for s in (small, -small)
+    )
 
 
 def overflows(head: Head) -> bool:
@@ -132,12 +137,16 @@ def painted_over(head: Head) -> bool:
 
 def subtracts_smallest(head: Head) -> bool:
     """A thousand above the smallest is too much."""
-    return right_at(head, 1000.0) and right_at(head, -1000.0) and bool(np.isnan(head.row([0.0, 1000.0])).any())
+    return (
+        right_at(head, 1000.0) and right_at(head, -1000.0) and bool(np.isnan(head.row([0.0, 1000.0])).any())
+    )
 
 
 def subtracts_mean(head: Head) -> bool:
     """500 above the mean is not too much, 2000 is."""
-    if not (right_at(head, 1000.0) and right_at(head, -1000.0) and close(head.row([0.0, 1000.0]), [0.0, 1.0])):
+    if not (
+        right_at(head, 1000.0) and right_at(head, -1000.0) and close(head.row([0.0, 1000.0]), [0.0, 1.0])
+    ):
         return False
     return bool(np.isnan(head.row([0.0, 0.0, 3000.0])).any())
 
@@ -156,7 +165,9 @@ def maximum_of_columns(head: Head) -> bool:
     """The largest score of each column is subtracted."""
     exponentials = np.exp(SCORES - SCORES.max(axis=0))
     right = softmax(SCORES)
-    return not close(exponentials, right) and close(head.weights(QUERIES, KEYS), exponentials / exponentials.sum(axis=1, keepdims=True))
+    return not close(exponentials, right) and close(
+        head.weights(QUERIES, KEYS), exponentials / exponentials.sum(axis=1, keepdims=True)
+    )
 
 
 def clipped(head: Head) -> bool:
@@ -190,7 +201,9 @@ def not_normalised(head: Head) -> bool:
     """Exponentials, but the sum of a row depends on its scores."""
     weights = three(head)
     exponential = close(weights[1:] / weights[:-1], [np.e, np.e])
-    return exponential and not close(weights.sum(), head.row([0.0, 0.0, 0.0]).sum()) and not whole_matrix(head)
+    return (
+        exponential and not close(weights.sum(), head.row([0.0, 0.0, 0.0]).sum()) and not whole_matrix(head)
+    )
 
 
 def sigmoid(head: Head) -> bool:
@@ -215,7 +228,10 @@ def twice(head: Head) -> bool:
     return close(three(head), softmax(softmax(SHIFTS[0])))
 
 
-SEVERAL_ROWS: Mapping[str, Tells] = {"softmax-whole-matrix": whole_matrix, "max-over-other-axis": maximum_of_columns}
+SEVERAL_ROWS: Mapping[str, Tells] = {
+    "softmax-whole-matrix": whole_matrix,
+    "max-over-other-axis": maximum_of_columns,
+}
 SOFTMAX: Mapping[str, Tells] = {
     "normalised-without-exponential": without_exponential,
     "softmax-not-normalised": not_normalised,
@@ -230,7 +246,9 @@ OF_A_HEAD: Mapping[str, Tells] = {
 }
 # With one head and as many keys as queries, these cannot be told from mistakes of a layer.
 OF_A_LAYER = {
-    slug: tells for slug, tells in OF_A_HEAD.items() if slug not in ("scores-transposed", "weights-transposed")
+    slug: tells
+    for slug, tells in OF_A_HEAD.items()
+    if slug not in ("scores-transposed", "weights-transposed")
 }
 LARGE: Mapping[str, Tells] = {
     "no-max-subtraction": overflows,
@@ -333,7 +351,8 @@ def filled_with_tiny(head: Head) -> bool:
     """With a tiny number below 0, or with the score and such a number."""
     filled, scores = fills(head)
     return any(
-        bool((-1e-5 < numbers).all() and (numbers < -1e-14).all()) and np.allclose(numbers, numbers[0], rtol=0.01, atol=0)
+        bool((numbers > -1e-5).all() and (numbers < -1e-14).all())
+        and np.allclose(numbers, numbers[0], rtol=0.01, atol=0)
         for numbers in (filled, filled - scores)
     )
 
@@ -379,8 +398,10 @@ def turned_round(head: Head) -> bool:
 
 
 def removed_afterwards(head: Head) -> bool:
-    """The kept weights are those without a mask."""
+    """The kept weights are those without a mask; or a hidden key, and no other mask, makes all of them infinite."""
     weights, before = head.row([1.0, 2.0, 3.0], KEEP_TWO), softmax(SHIFTS[0])
+    if not np.isfinite(weights).any():
+        return close(head.row([1.0, 2.0, 3.0], KEEP_TWO | True), before)
     return close(weights[:2], before[:2]) and not close(weights[2], before[2])
 
 
@@ -424,6 +445,8 @@ MASK: Mapping[str, Tells] = {
     "epsilon-in-denominator": adds_epsilon,
     "mask-transposed": mask_turned,
 }
+# With one head, a mask that one head lacks has no effect.
+MASK_OF_A_LAYER = {slug: tells for slug, tells in MASK.items() if slug != "mask-no-effect"}
 MASK_FOR_EACH: Mapping[str, Tells] = {
     "first-mask-for-all-sequences": first_mask,
     "mask-batch-on-head-axis": masks_on_heads,
@@ -466,7 +489,10 @@ def failing(head: Head) -> dict[int, str]:
 
 def all_axes_turned(errors: Mapping[int, str]) -> bool:
     """Right for matrices only, since the keys' axes are all turned round: their number is met where d_k is."""
-    return errors.keys() == {3, 4, 5} and re.search(r"size 7 is|!= 7|only works on|<= 2D|2 dim", errors[3]) is not None
+    return (
+        errors.keys() == {3, 4, 5}
+        and re.search(r"size 7 is|!= 7|only works on|<= 2D|2 dim", errors[3]) is not None
+    )
 
 
 def axes_turned(head: Head) -> bool:

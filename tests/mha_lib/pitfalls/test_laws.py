@@ -42,7 +42,12 @@ class EveryPart:
             "target": item,
             "method": "train" if train else None,
             "args": [],
-            "kwargs": {"num_heads": 2, "heads": [0, 1], "mask": MASKS if train else None, **({"dropout": 0.5} if dropout else {})},
+            "kwargs": {
+                "num_heads": 2,
+                "heads": [0, 1],
+                "mask": MASKS if train else None,
+                **({"dropout": 0.5} if dropout else {}),
+            },
         }
 
 

@@ -6,9 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mha_lib import torch_attention as right
 from mha_lib.pitfalls import one_head
-from mha_lib.pitfalls.code import law, mistake
+from mha_lib.pitfalls.code import mistake
 from mha_lib.pitfalls.evidence import given
 
 Mask = Tensor | None

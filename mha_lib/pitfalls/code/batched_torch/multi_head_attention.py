@@ -460,7 +460,9 @@ def drops_by_default(tested: Any, steps: Sequence[Any]) -> bool:
 # --- laws of one head --------------------------------------------------------------------------------------
 
 
-def in_module(tested: Any, Q: np.ndarray, K: np.ndarray, V: np.ndarray, mask: np.ndarray | None = None) -> Any:
+def in_module(
+    tested: Any, Q: np.ndarray, K: np.ndarray, V: np.ndarray, mask: np.ndarray | None = None
+) -> Any:
     """The output of a layer with one head, as `one_head.in_layer`."""
 
     def layer(X: np.ndarray, *weights: Any) -> np.ndarray:
@@ -487,5 +489,5 @@ HEAD = one_head.Head(in_module, mask=mask_in)
 ITEM = "batched_torch.MultiHeadAttention"
 one_head.tell(ITEM, HEAD, one_head.SOFTMAX | one_head.OF_A_LAYER | one_head.SEVERAL_ROWS, one_head.anything)
 one_head.tell(ITEM, HEAD, one_head.SCALE_OF_A_LAYER, one_head.anything)
-one_head.tell(ITEM, HEAD, one_head.MASK, one_head.masked)
+one_head.tell(ITEM, HEAD, one_head.MASK_OF_A_LAYER, one_head.masked)
 one_head.tell(ITEM, HEAD, {"always-causal": one_head.always_causal}, one_head.unmasked)

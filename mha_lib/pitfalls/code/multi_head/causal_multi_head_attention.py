@@ -103,6 +103,22 @@ def hides_self(Q: Array, K: Array, V: Array, mask: Array) -> Any:
     return layers.filled(layers.finite)(Q, K, V, np.tril(mask, -1))
 
 
+def row_by_row(scores: Array, mask: Array) -> Array:
+    """Exponentials, of which the largest of each row is 1."""
+    hidden = np.where(mask, scores, -np.inf)
+    return np.exp(hidden - hidden.max(axis=-1, keepdims=True))
+
+
+def over_both(scores: Array, mask: Array) -> Array:
+    """Wrong: the weights of a head sum to 1."""
+    return row_by_row(scores, mask) / row_by_row(scores, mask).sum(axis=(-2, -1), keepdims=True)
+
+
+def over_everything(scores: Array, mask: Array) -> Array:
+    """Wrong: all weights together sum to 1."""
+    return row_by_row(scores, mask) / row_by_row(scores, mask).sum()
+
+
 def only_head(number: int) -> Any:
     """Wrong: an attention that masks this head only."""
 
@@ -120,6 +136,9 @@ def wrong_layers() -> dict[str, list[Any]]:
         "mask-inverted": [turned_round],
         "causal-hides-self": [hides_self],
         "mask-for-first-head-only": [only_head(0), only_head(-1)],
+        "softmax-whole-matrix": [layers.weighing(over_both), layers.weighing(over_everything)],
+        "softmax-not-normalised": [layers.weighing(lambda scores, mask: np.exp(scores) * mask)],
+        "scores-applied-to-values": [layers.weighing(lambda scores, mask: scores * mask)],
         "softmax-over-queries": [layers.filled(layers.finite, axis=-2)],
         "mask-fill-not-negative-enough": [
             layers.filled(fill)

@@ -313,7 +313,9 @@ def cross_attention_memory_length_assumed_width_inferred(
 ITEM = "multi_head.cross_attention"
 HEAD = one_head.Head(one_head.in_cross_layer)
 one_head.tell(ITEM, HEAD, one_head.SOFTMAX | one_head.OF_A_LAYER | one_head.SEVERAL_ROWS, one_head.anything)
-one_head.tell(ITEM, HEAD, one_head.SCALE_OF_A_LAYER | {"always-causal": one_head.always_causal}, one_head.anything)
+one_head.tell(
+    ITEM, HEAD, one_head.SCALE_OF_A_LAYER | {"always-causal": one_head.always_causal}, one_head.anything
+)
 law("keepdims-forgotten", ITEM)(one_head.sums_without_axis)
 law("input-changed-in-place", ITEM)(one_head.changes_only(right.cross_attention))
 layers.tell(ITEM, right.cross_attention, lambda *given: [*given], layers.wrong_layers(), memory=True)

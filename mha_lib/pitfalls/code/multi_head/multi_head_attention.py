@@ -8,7 +8,7 @@ from mha_lib import multi_head as right
 from mha_lib.attention import attention
 from mha_lib.heads import combine_heads, split_heads
 from mha_lib.pitfalls import layers, one_head
-from mha_lib.pitfalls.code import forms, law, mistake, variants
+from mha_lib.pitfalls.code import law, mistake, variants
 from mha_lib.pitfalls.code.multi_head.combine_heads import (
     combine_heads_interleaved,
     combine_heads_without_transpose,
@@ -489,10 +489,6 @@ def multi_head_attention_same_key_columns(
     return combine_heads(attention(Q, K, V, mask)[0]) @ W_O  # (batch, n, d_model)
 
 
-mistake("mask-after-softmax", "multi_head.multi_head_attention", form="filled")(
-    multi_head_around(forms("single_head", "attention")["mask-after-softmax/filled"])
-)
-
 # --- laws of one head --------------------------------------------------------------------------------------
 
 ITEM = "multi_head.multi_head_attention"
@@ -513,9 +509,14 @@ one_head.tell(ITEM, HEAD, one_head.SOFTMAX | one_head.OF_A_LAYER, one_head.anyth
 one_head.tell(ITEM, HEAD, one_head.SEVERAL_ROWS, one_head.rows)
 one_head.tell(ITEM, HEAD, one_head.LARGE, one_head.large)
 one_head.tell(ITEM, HEAD, one_head.SCALE_OF_A_LAYER, one_head.anything)
-one_head.tell(ITEM, HEAD, one_head.MASK, one_head.masked)
+one_head.tell(ITEM, HEAD, one_head.MASK_OF_A_LAYER, one_head.masked)
 one_head.tell(ITEM, HEAD, one_head.NO_MASK, one_head.unmasked)
 law("keepdims-forgotten", ITEM)(one_head.sums_without_axis)
 law("input-changed-in-place", ITEM)(one_head.changes_only(right.multi_head_attention))
 
-layers.tell(ITEM, right.multi_head_attention, lambda X, *rest, **named: [X, X, *rest, *named.values()], layers.wrong_layers())
+layers.tell(
+    ITEM,
+    right.multi_head_attention,
+    lambda X, *rest, **named: [X, X, *rest, *named.values()],
+    layers.wrong_layers(),
+)

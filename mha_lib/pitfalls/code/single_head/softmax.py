@@ -188,6 +188,8 @@ def always_another(tested: Any, steps: Sequence[Any]) -> bool:
     axes = {axis_of(tested, axis) for axis in (0, 1, -1)}
     if axes not in ({1}, {2}):
         return False
-    asked = [(np.ndim(given(step, 0, "x", np.zeros((1, 1, 1)))), given(step, 1, "axis", -1)) for step in steps]
+    asked = [
+        (np.ndim(given(step, 0, "x", np.zeros((1, 1, 1)))), given(step, 1, "axis", -1)) for step in steps
+    ]
     last = axes == {2}
     return any((axis % ndim if ndim else 0) != (ndim - 1 if last else 1) for ndim, axis in asked)
