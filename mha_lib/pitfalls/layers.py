@@ -1,7 +1,7 @@
 """Laws of a layer: which one of its pieces is wrong, and how, told from its output on one input.
 
-A layer is projections, attention, a merge and W_O. A mistake may sit in any of the three projections, or in several:
-the law tries each of these, so that they need not be forms of their own.
+A layer is projections, attention, a merge and W_O. A mistake may sit in any of the three projections, or in
+several: the law tries each of these, so that they need not be forms of their own.
 """
 
 import itertools
@@ -213,7 +213,7 @@ def filled(fill: Callable[[Array], Any], axis: int = -1) -> Callable[..., Any]:
     return attend
 
 
-def weighing(weigh: Callable[[Array, Array | None], Array]) -> Callable[..., Any]:
+def weighing(weigh: Callable[..., Array]) -> Callable[..., Any]:
     """Wrong: an attention that makes its weights so from scores and mask."""
 
     def attend(Q: Array, K: Array, V: Array, mask: Array | None = None) -> tuple[Array, Array]:
@@ -235,9 +235,11 @@ def exchanged_sizes(x: Array, W: Array, num_heads: int) -> Array:
 
 def wide_with_narrow_scale(Q: Array, K: Array, V: Array, mask: Array | None = None) -> tuple[Array, Array]:
     """Wrong: one head over all features, whose scores are divided by √d_k."""
-    root = np.sqrt(Q.shape[1])
-    output, weights = attention(*(combine_heads(x)[:, None] for x in (Q * root, K, V)), mask)
-    return split_heads(output[:, 0], Q.shape[1]), weights
+    num_heads = Q.shape[1]
+    root = np.sqrt(num_heads)
+    Q, K, V = (combine_heads(x)[:, None] for x in (Q, K, V))  # (batch, 1, n, d_model)
+    output, weights = attention(Q * root, K, V, mask)
+    return split_heads(output[:, 0], num_heads), weights
 
 
 def between_heads(x: Array, W: Array, num_heads: int) -> Array:
@@ -259,7 +261,7 @@ def features_first(heads: Array) -> Array:
 
 def first_scores(Q: Array, K: Array, V: Array, mask: Array | None = None) -> tuple[Array, Array]:
     """Wrong: the scores are taken over all features."""
-    return attention(*(combine_heads(x)[:, None] for x in (Q, K)), V, mask)
+    return attention(combine_heads(Q)[:, None], combine_heads(K)[:, None], V, mask)
 
 
 PIECES: Mapping[str, Sequence[Layer]] = {
@@ -271,10 +273,7 @@ PIECES: Mapping[str, Sequence[Layer]] = {
     "no-scale": (layer(attend=not_scaled),),
     "scale-by-dk": (layer(attend=scaled_by_dk),),
     "weights-transposed": (layer(attend=weights_turned),),
-    "softmax-over-heads": (
-        layer(attend=filled(finite, axis=1)),
-        layer(attend=filled(lambda scores: -np.inf, axis=1)),
-    ),
+    "softmax-over-heads": [layer(attend=filled(fill, axis=1)) for fill in (finite, lambda scores: -np.inf)],
     "head-count-taken-as-width": (layer((exchanged_sizes,) * 3),),
     "scale-by-d-model": (layer(attend=scaled_by_d_model), layer(attend=scaled_by_root_of_d_model)),
     "scale-by-axis-one": (layer(attend=scaled_by_heads),),
@@ -335,7 +334,7 @@ def without_axes(
     made = layer(
         (between_heads,) * 3,
         attend=lambda Q, K, V, mask: attention(Q, K, V),
-        merge=lambda x: x.reshape(X.shape),
+        merge=lambda heads: heads.reshape(X.shape),
     )
     return made(X, memory, W_Q, W_K, W_V, W_O, *rest)
 

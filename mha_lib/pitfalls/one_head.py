@@ -55,7 +55,7 @@ class Head:
             raise ValueError(f"the output has the shape {output.shape}")
         return output
 
-    def row(self, scores: Sequence[float], mask: Array | None = None) -> Array:
+    def row(self, scores: Any, mask: Array | None = None) -> Array:
         """The weights `(m,)` of one query."""
         return self.weights([1.0], scores, mask)[0]
 
@@ -164,10 +164,7 @@ def one_maximum(head: Head) -> bool:
 def maximum_of_columns(head: Head) -> bool:
     """The largest score of each column is subtracted."""
     exponentials = np.exp(SCORES - SCORES.max(axis=0))
-    right = softmax(SCORES)
-    return not close(exponentials, right) and close(
-        head.weights(QUERIES, KEYS), exponentials / exponentials.sum(axis=1, keepdims=True)
-    )
+    return close(head.weights(QUERIES, KEYS), exponentials / exponentials.sum(axis=1, keepdims=True))
 
 
 def clipped(head: Head) -> bool:
@@ -228,16 +225,16 @@ def twice(head: Head) -> bool:
     return close(three(head), softmax(softmax(SHIFTS[0])))
 
 
-SEVERAL_ROWS: Mapping[str, Tells] = {
+SEVERAL_ROWS: dict[str, Tells] = {
     "softmax-whole-matrix": whole_matrix,
     "max-over-other-axis": maximum_of_columns,
 }
-SOFTMAX: Mapping[str, Tells] = {
+SOFTMAX: dict[str, Tells] = {
     "normalised-without-exponential": without_exponential,
     "softmax-not-normalised": not_normalised,
     "sigmoid-instead-of-softmax": sigmoid,
 }
-OF_A_HEAD: Mapping[str, Tells] = {
+OF_A_HEAD: dict[str, Tells] = {
     "softmax-over-queries": over_queries,
     "scores-transposed": keys_ask,
     "weights-transposed": weights_turned,
@@ -250,7 +247,7 @@ OF_A_LAYER = {
     for slug, tells in OF_A_HEAD.items()
     if slug not in ("scores-transposed", "weights-transposed")
 }
-LARGE: Mapping[str, Tells] = {
+LARGE: dict[str, Tells] = {
     "no-max-subtraction": overflows,
     "nan-replaced-by-zero": painted_over,
     "min-subtraction": subtracts_smallest,
@@ -310,7 +307,7 @@ def cosine(head: Head) -> bool:
     return False
 
 
-SCALE: Mapping[str, Tells] = {
+SCALE: dict[str, Tells] = {
     "no-scale": scaled_by(1.0),
     "scale-by-dk": scaled_by(1 / 16),
     "scale-multiplied": scaled_by(4.0, 16.0),
@@ -320,7 +317,7 @@ SCALE: Mapping[str, Tells] = {
 }
 # With one head, the number of heads is 1, as is no scale, and d_model is d_k.
 SCALE_OF_A_LAYER = {slug: tells for slug, tells in SCALE.items() if slug not in ("no-scale", "scale-by-dk")}
-BATCHED_SCALE: Mapping[str, Tells] = {
+BATCHED_SCALE: dict[str, Tells] = {
     "scale-by-value-dim": scaled_by(7**-0.5, 1 / 7),
     "scale-by-axis-one": axis_one,
 }
@@ -350,11 +347,11 @@ def filled_with_zero(head: Head) -> bool:
 def filled_with_tiny(head: Head) -> bool:
     """With a tiny number below 0, or with the score and such a number."""
     filled, scores = fills(head)
-    return any(
-        bool((numbers > -1e-5).all() and (numbers < -1e-14).all())
-        and np.allclose(numbers, numbers[0], rtol=0.01, atol=0)
-        for numbers in (filled, filled - scores)
-    )
+    for numbers in (filled, filled - scores):
+        tiny = bool((numbers > -1e-5).all() and (numbers < -1e-14).all())
+        if tiny and np.allclose(numbers, numbers[0], rtol=0.01, atol=0):
+            return True
+    return False
 
 
 def filled_with_smallest(head: Head) -> bool:
@@ -433,7 +430,7 @@ def masks_on_heads(head: Head) -> bool:
     return close(two_masks(head, 2), np.broadcast_to([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]], (2, 2, 3)))
 
 
-MASK: Mapping[str, Tells] = {
+MASK: dict[str, Tells] = {
     "masked-scores-zero": filled_with_zero,
     "mask-fill-tiny": filled_with_tiny,
     "mask-fill-with-smallest-score": filled_with_smallest,
@@ -447,7 +444,7 @@ MASK: Mapping[str, Tells] = {
 }
 # With one head, a mask that one head lacks has no effect.
 MASK_OF_A_LAYER = {slug: tells for slug, tells in MASK.items() if slug != "mask-no-effect"}
-MASK_FOR_EACH: Mapping[str, Tells] = {
+MASK_FOR_EACH: dict[str, Tells] = {
     "first-mask-for-all-sequences": first_mask,
     "mask-batch-on-head-axis": masks_on_heads,
 }
@@ -469,7 +466,7 @@ def mask_needed(head: Head) -> bool:
     return bool(np.isnan(weights).all()) or close(weights, np.full(3, 1 / 3))
 
 
-NO_MASK: Mapping[str, Tells] = {"always-causal": always_causal, "none-not-handled": mask_needed}
+NO_MASK: dict[str, Tells] = {"always-causal": always_causal, "none-not-handled": mask_needed}
 
 
 # --- the axes ----------------------------------------------------------------------------------------------
@@ -506,7 +503,7 @@ def axes_counted(head: Head) -> bool:
     return 0 < len(errors) < 4 and not all_axes_turned(errors)
 
 
-AXES: Mapping[str, Tells] = {"transpose-all-axes": axes_turned, "batch-axis-assumed": axes_counted}
+AXES: dict[str, Tells] = {"transpose-all-axes": axes_turned, "batch-axis-assumed": axes_counted}
 
 
 def sums_without_axis(tested: Any, steps: Sequence[Any]) -> bool:

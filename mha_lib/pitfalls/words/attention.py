@@ -69,7 +69,8 @@ PITFALLS = (
         slug="weights-returned-before-softmax",
         title="The scores returned as the weights",
         symptom="A right output; the weights that come with it are negative or do not sum to 1.",
-        reason="You return what comes before the softmax, or before its division, but the weights are what comes out.",
+        reason="You return what comes before the softmax, or before its division, but the weights are what "
+        "comes out.",
         fix="Keep the result of the softmax in a variable, and return that.",
         passes=("shape",),
     ),

@@ -65,8 +65,8 @@ PITFALLS = (
         slug="split-without-transpose",
         title="Cut into heads by a reshape alone",
         symptom="Right shape; a head gets all features of some tokens and nothing of the others.",
-        reason="You reshape to heads at once, perhaps with the wrong axes exchanged, but a reshape keeps the order of "
-        "the entries, in which a token's features are adjacent.",
+        reason="You reshape to heads at once, perhaps with the wrong axes exchanged, but a reshape keeps "
+        "the order of the entries, in which a token's features are adjacent.",
         fix="Reshape to (batch, n, heads, d_k), then exchange the axes of tokens and heads.",
         passes=("shape", "finite", "one head", "one token"),
     ),
@@ -74,8 +74,8 @@ PITFALLS = (
         slug="merge-without-transpose",
         title="Put together by a reshape alone",
         symptom="Right shape; a row holds several tokens of one head in place of all heads of one token.",
-        reason="You reshape (batch, heads, n, d_k) at once, perhaps with the wrong axes exchanged, but a reshape keeps "
-        "the order of the entries, in which a head's tokens are adjacent.",
+        reason="You reshape (batch, heads, n, d_k) at once, perhaps with the wrong axes exchanged, but a "
+        "reshape keeps the order of the entries, in which a head's tokens are adjacent.",
         fix="Exchange the axes of heads and tokens first, then reshape to (batch, n, d_model).",
         passes=("shape", "finite", "one head", "one token"),
     ),

@@ -74,8 +74,8 @@ PITFALLS = (
         slug="mask-fill-not-negative-enough",
         title="A fill that scores can reach",
         symptom="A masked key still gets weight: all of it where the kept scores lie below the fill.",
-        reason="You fill the masked scores with a number such as −10 or −1e4, or add it to them, but the kept scores of "
-        "a row may lie as low.",
+        reason="You fill the masked scores with a number such as −10 or −1e4, or add it to them, but the "
+        "kept scores of a row may lie as low.",
         fix="Fill with −inf, below which no score can lie.",
         passes=(
             "shape",

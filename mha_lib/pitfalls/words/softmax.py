@@ -63,8 +63,8 @@ PITFALLS = (
         slug="nan-replaced-by-zero",
         title="NaN painted over",
         symptom="With large logits the weights do not sum to 1; some rows are all zeros.",
-        reason="You replace what an overflow gives by a number, which hides the error and throws the largest logits "
-        "away.",
+        reason="You replace what an overflow gives by a number, which hides the error and throws the "
+        "largest logits away.",
         fix="Remove the cause: subtract the largest logit of the row before the exponential.",
         passes=("shape", "finite", "rows sum to 1", "small logits", "one row"),
     ),
@@ -81,7 +81,8 @@ PITFALLS = (
         slug="softmax-fixed-axis",
         title="The axis is ignored",
         symptom="Right for one axis, mostly the default one, and wrong for every other.",
-        reason="You wrote an axis into the code, at least in one place, so the argument `axis` has no effect there.",
+        reason="You wrote an axis into the code, at least in one place, so the argument `axis` has no "
+        "effect there.",
         fix="Pass `axis` on to the maximum and to the sum.",
         passes=("shape", "finite", "rows sum to 1", "last axis", "one row"),
     ),
@@ -131,8 +132,8 @@ PITFALLS = (
         slug="softmax-not-normalised",
         title="Exponentials without the sum",
         symptom="The rows do not sum to 1; often the largest weight of each is exactly 1.",
-        reason="You do not divide the exponentials by their sum, so the weights do not sum to 1 and the output is no "
-        "average of the values.",
+        reason="You do not divide the exponentials by their sum, so the weights do not sum to 1 and the "
+        "output is no average of the values.",
         fix="Divide the exponentials by their sum along the axis of the keys.",
         passes=("shape", "finite", "masked weights are 0"),
     ),

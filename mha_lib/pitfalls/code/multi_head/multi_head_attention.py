@@ -514,9 +514,10 @@ one_head.tell(ITEM, HEAD, one_head.NO_MASK, one_head.unmasked)
 law("keepdims-forgotten", ITEM)(one_head.sums_without_axis)
 law("input-changed-in-place", ITEM)(one_head.changes_only(right.multi_head_attention))
 
-layers.tell(
-    ITEM,
-    right.multi_head_attention,
-    lambda X, *rest, **named: [X, X, *rest, *named.values()],
-    layers.wrong_layers(),
-)
+
+def spread(X: Array, *rest: Any, **named: Any) -> list[Any]:
+    """The arguments of a layer that remembers what it asks with; only the mask may be named."""
+    return [X, X, *rest, *named.values()]
+
+
+layers.tell(ITEM, right.multi_head_attention, spread, layers.wrong_layers())

@@ -156,7 +156,7 @@ def split_heads_none(x: Array, num_heads: int) -> Array | None:
 @mistake("same-columns-for-every-head", "multi_head.split_heads", form="features")
 def split_heads_first_features(x: Array, num_heads: int) -> Array:
     """Wrong: every head gets the first features."""
-    batch, n, d_model = x.shape
+    d_model = x.shape[-1]
     if d_model % num_heads != 0:
         raise ValueError(f"{d_model=} cannot be divided among {num_heads=}")
     return np.repeat(x[:, None, :, : d_model // num_heads], num_heads, axis=1)
