@@ -91,3 +91,17 @@ POOLS: Mapping[str, Callable[..., Any]] = {
     "heads-max-pooled": np.max,
     "heads-summed": np.sum,
 }
+
+
+def additive(tested: Any, steps: Sequence[Any]) -> bool:
+    """A law: the masks hold 0 and something very negative."""
+    masks = [np.asarray(step.value) for step in steps if isinstance(step.value, np.ndarray)]
+    low = any(bool((mask < 0).any()) for mask in masks)
+    return low and all(
+        mask.dtype.kind == "f" and bool(((mask == 0) | (mask <= -1e4)).all()) for mask in masks
+    )
+
+
+def none_is_an_error(tested: Any, steps: Sequence[Any]) -> bool:
+    """A law: an error that says NoneType. What is None is an argument, in a part that leaves one out."""
+    return any("NoneType" in str(getattr(step, "error", None) or "") for step in steps)

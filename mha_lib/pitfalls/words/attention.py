@@ -17,9 +17,8 @@ PITFALLS = (
     ),
     Pitfall(
         slug="batch-axis-assumed",
-        title="Exactly one leading dimension",
-        symptom="The result is right for (batch, n, d_k). A matrix and (batch, heads, n, d_k) raise an "
-        "error.",
+        title="A fixed number of leading dimensions",
+        symptom="Right for one number of axes, for instance (batch, n, d_k); an error for others.",
         reason="You name the axes from the front, but the number of leading dimensions is not fixed.",
         fix="Count the axes from the end: `np.swapaxes(K, -2, -1)` in NumPy, `K.transpose(-2, -1)` in PyTorch.",
         passes=("one leading dimension",),
@@ -55,8 +54,7 @@ PITFALLS = (
     Pitfall(
         slug="scores-applied-to-values",
         title="The scores multiply the values",
-        symptom="The weights are right, but the output is no average of the values and may lie far outside "
-        "them.",
+        symptom="The output is no average of the values and may lie far outside them.",
         reason="You multiply the values by the scores, so the softmax has no part in the output.",
         fix="Multiply V by the weights, not by the scores.",
         passes=("shape", "rows sum to 1", "masked weights are 0"),
@@ -72,8 +70,9 @@ PITFALLS = (
     Pitfall(
         slug="weights-returned-before-softmax",
         title="The scores returned as the weights",
-        symptom="The output is right, but the weights that come with it are negative or do not sum to 1.",
-        reason="You return the scores, but the weights are what the softmax makes of them.",
+        symptom="A right output; the weights that come with it are negative or do not sum to 1.",
+        reason="You return what comes before the softmax, or before its division, but the weights are what "
+        "comes out.",
         fix="Keep the result of the softmax in a variable, and return that.",
         passes=("shape",),
     ),

@@ -87,9 +87,9 @@ PITFALLS = (
     ),
     Pitfall(
         slug="one-bias-for-the-layer",
-        title="One bias for the whole layer",
-        symptom="With biases the count is too small.",
-        reason="You count the bias of one projection, but each of the four has its own.",
+        title="Too few biases",
+        symptom="Too small with biases.",
+        reason="You do not count all four biases, each in its full width, but every projection has its own.",
         fix="Add one parameter for each output of each of the four projections.",
         passes=("one head", "no sharing", "no biases"),
     ),
@@ -112,7 +112,7 @@ PITFALLS = (
     Pitfall(
         slug="multiply-add-counted-as-one",
         title="Multiplication and addition counted as one",
-        symptom="The count is exactly half of the right number.",
+        symptom="Half of the right number, or of its larger part.",
         reason="You count multiply-adds, but the contract counts a multiplication and an addition as 2.",
         fix="Count 2 for each entry that is multiplied and added up.",
         passes=(),
@@ -171,7 +171,7 @@ PITFALLS = (
     Pitfall(
         slug="flops-sizes-exchanged",
         title="n and d_model exchanged",
-        symptom="The count is right only when n = d_model.",
+        symptom="Wrong unless n = d_model.",
         reason="You square the wrong number: the projections cost n·d_model², the scores n²·d_model.",
         fix="Write down the sizes of each product: (n, d_model) with (d_model, d_model), and (n, d_k) with "
         "(d_k, n).",

@@ -66,19 +66,18 @@ PITFALLS = (
     Pitfall(
         slug="split-without-transpose",
         title="Cut into heads by a reshape alone",
-        symptom="The shape is right, but a head gets all features of some tokens and nothing of the others.",
-        reason="You reshape to (batch, heads, n, d_k) at once, but a reshape keeps the order of the entries, in "
-        "which a token's features are adjacent.",
+        symptom="Right shape; a head gets all features of some tokens and nothing of the others.",
+        reason="You reshape to heads at once, perhaps with the wrong axes exchanged, but a reshape keeps "
+        "the order of the entries, in which a token's features are adjacent.",
         fix="Reshape to (batch, n, heads, d_k), then exchange the axes of tokens and heads.",
         passes=("shape", "finite", "one head", "one token"),
     ),
     Pitfall(
         slug="merge-without-transpose",
         title="Put together by a reshape alone",
-        symptom="The shape is right, but a row holds several tokens of one head instead of all heads of one "
-        "token.",
-        reason="You reshape (batch, heads, n, d_k) at once, but a reshape keeps the order of the entries, in "
-        "which a head's tokens are adjacent.",
+        symptom="Right shape; a row holds several tokens of one head in place of all heads of one token.",
+        reason="You reshape (batch, heads, n, d_k) at once, perhaps with the wrong axes exchanged, but a "
+        "reshape keeps the order of the entries, in which a head's tokens are adjacent.",
         fix="Exchange the axes of heads and tokens first, then reshape to (batch, n, d_model).",
         passes=("shape", "finite", "one head", "one token"),
     ),
@@ -100,6 +99,15 @@ PITFALLS = (
         reason="You reshape the features to (d_k, heads), which gives head i every heads-th column, but it owns "
         "the block from i*d_k to (i+1)*d_k.",
         fix="Reshape the features to (heads, d_k), with the heads first.",
+        passes=("shape", "finite", "one head"),
+    ),
+    Pitfall(
+        slug="heads-in-reverse",
+        title="Heads in reverse order",
+        symptom="Right shape; the columns of the first head stand last.",
+        reason="You go through the heads from the last to the first, but head i owns the block from i*d_k to "
+        "(i+1)*d_k.",
+        fix="Keep the heads in their order.",
         passes=("shape", "finite", "one head"),
     ),
     Pitfall(
@@ -199,8 +207,8 @@ PITFALLS = (
         slug="weights-averaged-over-heads",
         title="One average of all heads' weights",
         symptom="All heads look at the same tokens.",
-        reason="You average the weights over the heads and use the average in each, which leaves one attention "
-        "pattern where there should be several.",
+        reason="You average the weights or scores over the heads and use the result in each, which leaves one "
+        "attention pattern where there should be several.",
         fix="Let each head use its own weights.",
         passes=("shape", "finite", "one head", "one token"),
     ),

@@ -72,10 +72,10 @@ PITFALLS = (
     ),
     Pitfall(
         slug="mask-fill-not-negative-enough",
-        title="Masked scores set to −1e4",
-        symptom="Most tests pass, but a query whose kept scores all lie below −1e4 attends to masked keys "
-        "only.",
-        reason="You fill with −1e4, which is the largest score of a row whose kept scores lie lower.",
+        title="A fill that scores can reach",
+        symptom="A masked key still gets weight: all of it where the kept scores lie below the fill.",
+        reason="You fill the masked scores with a number such as −10 or −1e4, or add it to them, but the "
+        "kept scores of a row may lie as low.",
         fix="Fill with −inf, below which no score can lie.",
         passes=(
             "shape",
@@ -108,8 +108,8 @@ PITFALLS = (
     Pitfall(
         slug="none-not-handled",
         title="None is not handled",
-        symptom="There is NaN or an error when the argument is left out.",
-        reason="You use the argument without testing for None, the default, which means that nothing is hidden.",
+        symptom="NaN or an error when the argument is left out.",
+        reason="You use the argument without testing for None, its default.",
         fix="Test it first: `if mask is not None:`.",
         passes=("shape", "boolean", "masked weights are 0", "small logits", "all-True mask", "no padding"),
     ),
@@ -242,9 +242,9 @@ PITFALLS = (
     ),
     Pitfall(
         slug="square-mask-assumed",
-        title="As many keys as queries assumed",
-        symptom="The mask is right when n = m. Otherwise it has n columns and does not fit the scores.",
-        reason="You build an n × n mask, but with a cache there are more keys than queries.",
+        title="As many keys as queries taken for granted",
+        symptom="Right when n = m; otherwise the mask has n columns and does not fit the scores.",
+        reason="You build a square mask, but with a cache there are more keys than queries.",
         fix="Build a mask of shape (n, m).",
         passes=("shape at n = m", "boolean", "n = m"),
     ),
@@ -260,7 +260,7 @@ PITFALLS = (
     Pitfall(
         slug="mask-with-extra-axes",
         title="Axes that nobody asked for",
-        symptom="The mask has shape (1, 1, n, m) instead of (n, m).",
+        symptom="Shape (1, 1, n, m) or the like in place of (n, m).",
         reason="You add axes for a batch and for heads, but a mask that is the same for all needs neither, and the "
         "contract says (n, m).",
         fix="Return shape (n, m), which broadcasts over everything that leads.",

@@ -38,8 +38,8 @@ PITFALLS = (
     Pitfall(
         slug="scale-multiplied",
         title="Multiplied by √d_k",
-        symptom="The weights are almost exactly 0 and 1.",
-        reason="You multiply where the formula divides, so the scores are d_k times too large.",
+        symptom="Weights of almost exactly 0 and 1.",
+        reason="You multiply where the formula divides, so the scores are far too large.",
         fix="Divide the scores by √d_k.",
         passes=("shape", "finite", "rows sum to 1", "masked weights are 0"),
     ),
@@ -56,8 +56,8 @@ PITFALLS = (
         slug="scale-by-sequence-length",
         title="Divided by √m or √n",
         symptom="The weights change with the number of tokens; short and long sequences behave differently.",
-        reason="You divide by the root of the number of keys or queries, while the spread of the scores comes from "
-        "the width of a key.",
+        reason="You divide by the number of keys or queries, or by its root, while the spread of the scores comes "
+        "from the width of a key.",
         fix="Take the last axis: `d_k = Q.shape[-1]`.",
         passes=("shape", "finite", "rows sum to 1", "masked weights are 0"),
     ),
@@ -72,7 +72,7 @@ PITFALLS = (
     Pitfall(
         slug="scale-after-softmax",
         title="The weights are divided by √d_k",
-        symptom="The weights of each query sum to 1 / √d_k.",
+        symptom="The weights of each query sum to 1 / √d_k, or the output is too small by that.",
         reason="You scale after the softmax, so the weights shrink and stay as sharp as without scaling.",
         fix="Divide the scores, before the softmax.",
         passes=("shape", "finite", "masked weights are 0"),
@@ -80,9 +80,9 @@ PITFALLS = (
     Pitfall(
         slug="cosine-scores",
         title="Cosine in place of the dot product",
-        symptom="The weights are close to uniform, because the scores never leave the range from −1 to 1.",
-        reason="You divide each query and key by its length, but a long key is meant to count for more, and scores "
-        "within ±1 cannot single out a key.",
+        symptom="Weights close to uniform: the scores never leave the range from −1 to 1.",
+        reason="You divide queries or keys by their length, but a long key is meant to count for more, and scores "
+        "of a narrow range cannot single out a key.",
         fix="Take the plain dot product and divide it by √d_k.",
         passes=("shape", "finite", "rows sum to 1", "masked weights are 0"),
     ),

@@ -62,9 +62,10 @@ PITFALLS = (
     ),
     Pitfall(
         slug="nan-replaced-by-zero",
-        title="NaN replaced with zeros",
+        title="NaN painted over",
         symptom="With large logits the weights do not sum to 1; some rows are all zeros.",
-        reason="You turn the NaN of an overflow into 0, which hides the error and throws the largest logits away.",
+        reason="You replace what an overflow gives by a number, which hides the error and throws the "
+        "largest logits away.",
         fix="Remove the cause: subtract the largest logit of the row before the exponential.",
         passes=("shape", "finite", "rows sum to 1", "small logits", "one row"),
     ),
@@ -80,8 +81,9 @@ PITFALLS = (
     Pitfall(
         slug="softmax-fixed-axis",
         title="The axis is ignored",
-        symptom="The result is right for the default axis and wrong for every other axis.",
-        reason="You wrote the last axis into the code, so the argument `axis` has no effect.",
+        symptom="Right for one axis, mostly the default one, and wrong for every other.",
+        reason="You wrote an axis into the code, at least in one place, so the argument `axis` has no "
+        "effect there.",
         fix="Pass `axis` on to the maximum and to the sum.",
         passes=("shape", "finite", "rows sum to 1", "last axis", "one row"),
     ),
@@ -123,17 +125,17 @@ PITFALLS = (
     Pitfall(
         slug="normalised-without-exponential",
         title="Divided by the sum, without the exponential",
-        symptom="The weights sum to 1, but some are negative or larger than 1.",
-        reason="You divide the logits by their sum, and logits of both signs do not make weights between 0 and 1.",
+        symptom="The weights grow in even steps with the logits; some may be negative or larger than 1.",
+        reason="You divide the logits themselves, and logits of both signs do not make weights between 0 and 1.",
         fix="Take the exponential first, so that every number is positive.",
         passes=("shape", "finite", "rows sum to 1", "masked weights are 0"),
     ),
     Pitfall(
         slug="softmax-not-normalised",
         title="Exponentials without the sum",
-        symptom="The largest weight of every row is exactly 1, so the rows sum to more than 1.",
-        reason="You stop after the exponential, so the weights do not sum to 1 and the output is no average of the "
-        "values.",
+        symptom="The rows do not sum to 1; often the largest weight of each is exactly 1.",
+        reason="You do not divide the exponentials by their sum, so the weights do not sum to 1 and the "
+        "output is no average of the values.",
         fix="Divide the exponentials by their sum along the axis of the keys.",
         passes=("shape", "finite", "masked weights are 0"),
     ),

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mha_grader.course.assignment import load_assignment
@@ -12,6 +13,7 @@ from mha_lib.pitfalls.code import LAWS, MISTAKES
 from mha_lib.pitfalls.examples import items
 from mha_lib.styles import styles
 
+MASKS = np.ones((2, 1, 1, 1), dtype=bool)
 COURSE = Path(__file__).parents[3]
 WITH_LAWS = [(place, slug) for place in LAWS.items() for slug in pitfalls.laws(*place.split("."))]
 FORMS = [
@@ -30,14 +32,22 @@ def tell(place, slug, code, steps):
 
 
 class EveryPart:
-    """Steps of any part: several heads, two objects, each probability of dropout, in training or in eval mode."""
+    """Steps of any part: several heads, two objects, each probability of dropout, in training or in eval mode.
+
+    There is a mask in training, and none in eval mode.
+    """
 
     def __init__(self, item, train, dropout):
         self.request = {
             "target": item,
             "method": "train" if train else None,
             "args": [],
-            "kwargs": {"num_heads": 2, "heads": [0, 1], **({"dropout": 0.5} if dropout else {})},
+            "kwargs": {
+                "num_heads": 2,
+                "heads": [0, 1],
+                "mask": MASKS if train else None,
+                **({"dropout": 0.5} if dropout else {}),
+            },
         }
 
 

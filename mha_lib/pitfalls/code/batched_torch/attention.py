@@ -1,9 +1,14 @@
 """Mistakes in `attention`."""
 
+from typing import Any
+
+import numpy as np
 import torch
 from torch import Tensor
 
+from mha_lib.pitfalls import one_head
 from mha_lib.pitfalls.code import mistake
+from mha_lib.pitfalls.evidence import given
 
 Mask = Tensor | None
 Pair = tuple[Tensor, Tensor]
@@ -395,3 +400,35 @@ def attention_in_float32_from_16_bits(Q: Tensor, K: Tensor, V: Tensor, mask: Mas
     return averaged(
         masked_softmax(scaled_scores(Q, K), mask), V.to(torch.promote_types(V.dtype, torch.float32))
     )
+
+
+# --- laws --------------------------------------------------------------------------------------------------
+
+
+def on_tensors(tested: Any, *arguments: np.ndarray | None) -> Any:
+    """What comes of arrays as tensors."""
+    return tested(*(None if each is None else torch.from_numpy(np.array(each)) for each in arguments))
+
+
+def output_of(tested: Any, *arguments: np.ndarray | None) -> np.ndarray:
+    """The first of two results, as an array."""
+    output, _ = on_tensors(tested, *arguments)
+    return np.asarray(output)
+
+
+def scores_of(step: Any) -> np.ndarray | None:
+    """The scores of a recorded call."""
+    Q, K = given(step, 0, "Q"), given(step, 1, "K")
+    return None if Q is None or K is None else scaled_scores(Q, K).double().numpy()
+
+
+HEAD = one_head.Head(output_of, scores_of)
+ITEM = "batched_torch.attention"
+one_head.tell(ITEM, HEAD, one_head.SOFTMAX | one_head.OF_A_HEAD, one_head.anything)
+one_head.tell(ITEM, HEAD, one_head.SEVERAL_ROWS, one_head.rows)
+one_head.tell(ITEM, HEAD, {"softmax-over-heads": one_head.over_heads} | one_head.AXES, one_head.batched)
+one_head.tell(ITEM, HEAD, one_head.LARGE, one_head.large)
+one_head.tell(ITEM, HEAD, one_head.SCALE | one_head.BATCHED_SCALE, one_head.wide)
+one_head.tell(ITEM, HEAD, one_head.MASK, one_head.masked)
+one_head.tell(ITEM, HEAD, one_head.MASK_FOR_EACH, one_head.masked_each)
+one_head.tell(ITEM, HEAD, one_head.NO_MASK, one_head.unmasked)

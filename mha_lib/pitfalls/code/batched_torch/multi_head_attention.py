@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from mha_lib import torch_attention as right
 from mha_lib.heads import head_dim
+from mha_lib.pitfalls import one_head
 from mha_lib.pitfalls.code import law, mistake
 from mha_lib.pitfalls.code.batched_torch.attention import (
     attention_empty_row_nan,
@@ -453,3 +455,39 @@ def drops_by_default(tested: Any, steps: Sequence[Any]) -> bool:
         return False
     layer.train()
     return gives_two_results(layer)
+
+
+# --- laws of one head --------------------------------------------------------------------------------------
+
+
+def in_module(
+    tested: Any, Q: np.ndarray, K: np.ndarray, V: np.ndarray, mask: np.ndarray | None = None
+) -> Any:
+    """The output of a layer with one head, as `one_head.in_layer`."""
+
+    def layer(X: np.ndarray, *weights: Any) -> np.ndarray:
+        made = tested(X.shape[-1], 1)
+        made.eval()
+        parameters = {}
+        for name, W in zip(("q_proj", "k_proj", "v_proj", "out_proj"), weights, strict=False):
+            parameters[f"{name}.weight"] = torch.tensor(W.T, dtype=torch.float32)
+            parameters[f"{name}.bias"] = torch.zeros(len(W))
+        made.load_parameters(parameters)
+        x = torch.tensor(X, dtype=torch.float32)
+        output = made(x) if mask is None else made(x, torch.from_numpy(weights[5]))
+        return np.asarray(output)
+
+    return one_head.in_layer(layer, Q, K, V, mask)
+
+
+def mask_in(step: Any) -> Any:
+    """The mask of a call of the layer; there is none when it is made."""
+    return None if step.request["target"] == "MultiHeadAttention" else given(step, 1, "mask")
+
+
+HEAD = one_head.Head(in_module, mask=mask_in)
+ITEM = "batched_torch.MultiHeadAttention"
+one_head.tell(ITEM, HEAD, one_head.SOFTMAX | one_head.OF_A_LAYER | one_head.SEVERAL_ROWS, one_head.anything)
+one_head.tell(ITEM, HEAD, one_head.SCALE_OF_A_LAYER, one_head.anything)
+one_head.tell(ITEM, HEAD, one_head.MASK_OF_A_LAYER, one_head.masked)
+one_head.tell(ITEM, HEAD, {"always-causal": one_head.always_causal}, one_head.unmasked)

@@ -1,10 +1,13 @@
 """Mistakes in `sdpa_attention`."""
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from mha_lib import torch_attention as right
+from mha_lib.pitfalls import one_head
 from mha_lib.pitfalls.code import mistake
+from mha_lib.pitfalls.code.batched_torch.attention import on_tensors
 
 Mask = Tensor | None
 kernel = nn.functional.scaled_dot_product_attention
@@ -102,3 +105,15 @@ def sdpa_batch_axis_assumed(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) 
     """Wrong: four axes are taken for granted."""
     batch, heads, n, d_k = Q.shape
     return right.sdpa_attention(Q.view(batch, heads, n, d_k), K, V, mask)
+
+
+# --- laws --------------------------------------------------------------------------------------------------
+
+HEAD = one_head.Head(lambda tested, *arguments: np.asarray(on_tensors(tested, *arguments)))
+ITEM = "batched_torch.sdpa_attention"
+one_head.tell(ITEM, HEAD, one_head.OF_A_HEAD, one_head.anything)
+one_head.tell(ITEM, HEAD, one_head.AXES, one_head.batched)
+one_head.tell(ITEM, HEAD, one_head.SCALE | one_head.BATCHED_SCALE, one_head.wide)
+one_head.tell(ITEM, HEAD, one_head.MASK, one_head.masked)
+one_head.tell(ITEM, HEAD, one_head.MASK_FOR_EACH, one_head.masked_each)
+one_head.tell(ITEM, HEAD, one_head.NO_MASK, one_head.unmasked)

@@ -1,6 +1,10 @@
 """Mistakes in `attention_flops`."""
 
-from mha_lib.pitfalls.code import mistake
+from collections.abc import Sequence
+from typing import Any
+
+from mha_lib import counting as right
+from mha_lib.pitfalls.code import law, mistake
 
 
 @mistake("multiply-add-counted-as-one", "multi_head.attention_flops")
@@ -67,3 +71,37 @@ def attention_flops_backward_too(n: int, d_model: int) -> int:
 def attention_flops_not_whole(n: int, d_model: int) -> float:
     """Wrong: a float."""
     return 8.0 * n * d_model**2 + 4.0 * n**2 * d_model
+
+
+# --- other forms -------------------------------------------------------------------------------------------
+
+
+@mistake("flops-causal", "multi_head.attention_flops", form="earlier-only")
+def attention_flops_earlier_keys(n: int, d_model: int) -> int:
+    """Wrong: only earlier keys are counted."""
+    return 8 * n * d_model**2 + 2 * n * (n - 1) * d_model
+
+
+@mistake("flops-sizes-exchanged", "multi_head.attention_flops", form="in-attention")
+def attention_flops_attention_exchanged(n: int, d_model: int) -> int:
+    """Wrong: `n` and `d_model` have changed places in scores and weighted values."""
+    return 8 * n * d_model**2 + 4 * n * d_model**2
+
+
+@mistake("flops-sizes-exchanged", "multi_head.attention_flops", form="in-projections")
+def attention_flops_projections_exchanged(n: int, d_model: int) -> int:
+    """Wrong: `n` and `d_model` have changed places in the projections."""
+    return 8 * n**2 * d_model + 4 * n**2 * d_model
+
+
+@mistake("multiply-add-counted-as-one", "multi_head.attention_flops", form="in-projections")
+def attention_flops_projections_as_one(n: int, d_model: int) -> int:
+    """Wrong: in the projections a multiplication with its addition is counted as 1."""
+    return 4 * n * d_model**2 + 4 * n**2 * d_model
+
+
+@law("flops-of-softmax-counted", "multi_head.attention_flops")
+def a_few_for_each_score(tested: Any, steps: Sequence[Any]) -> bool:
+    """Too much by the same small number for each of the n² scores, however wide the model is."""
+    extra = {(tested(n, d) - right.attention_flops(n, d)) / n**2 for n, d in ((8, 4), (16, 4), (16, 32))}
+    return len(extra) == 1 and 0 < extra.pop() <= 10

@@ -1,11 +1,15 @@
 """Mistakes in `causal_multi_head_attention`."""
 
+from typing import Any
+
 import numpy as np
 
+from mha_lib import multi_head as right
 from mha_lib.attention import attention
 from mha_lib.heads import combine_heads, split_heads
 from mha_lib.masks import causal_mask
-from mha_lib.pitfalls.code import law, mistake, variants
+from mha_lib.pitfalls import layers, one_head
+from mha_lib.pitfalls.code import forms, law, mistake, variants
 from mha_lib.pitfalls.derived import causal_around, causal_under
 from mha_lib.pitfalls.evidence import POOLS, pooled
 
@@ -63,3 +67,97 @@ for slug in ("mask-inverted", "causal-transposed", "causal-hides-self", "causal-
 
 for slug, pool in POOLS.items():
     law(slug, "multi_head.causal_multi_head_attention")(pooled(pool, 5))
+
+law("keepdims-forgotten", "multi_head.causal_multi_head_attention")(one_head.sums_without_axis)
+law("input-changed-in-place", "multi_head.causal_multi_head_attention")(
+    one_head.changes_only(right.causal_multi_head_attention)
+)
+
+
+def masked(X: Array, *rest: Any) -> list[Any]:
+    """The arguments of a layer under a causal mask."""
+    return [X, X, *rest, causal_mask(X.shape[1])]
+
+
+# Under this mask, a head's mistake is known by another name, or tells nothing.
+RENAMED = {"mask-no-effect": "causal-missing", "mask-transposed": "causal-transposed"}
+LEFT_OUT = (
+    "keepdims-forgotten",
+    "input-changed-in-place",
+    "scores-transposed",
+    "epsilon-in-denominator",
+    "first-mask-for-all-sequences",
+    "none-not-handled",
+    "always-causal",
+)
+FILLS = (-1.0, -5.0, -10.0, -20.0, -30.0, -50.0, -100.0, -1e3)
+
+
+def turned_round(Q: Array, K: Array, V: Array, mask: Array) -> Any:
+    """Wrong: later keys alone are seen; the last query, which has none, sees all alike."""
+    return layers.filled(layers.finite)(Q, K, V, ~mask)
+
+
+def hides_self(Q: Array, K: Array, V: Array, mask: Array) -> Any:
+    """Wrong: earlier keys alone are seen; the first query, which has none, sees all alike."""
+    return layers.filled(layers.finite)(Q, K, V, np.tril(mask, -1))
+
+
+def row_by_row(scores: Array, mask: Array) -> Array:
+    """Exponentials, of which the largest of each row is 1."""
+    hidden = np.where(mask, scores, -np.inf)
+    return np.exp(hidden - hidden.max(axis=-1, keepdims=True))
+
+
+def over_both(scores: Array, mask: Array) -> Array:
+    """Wrong: the weights of a head sum to 1."""
+    return row_by_row(scores, mask) / row_by_row(scores, mask).sum(axis=(-2, -1), keepdims=True)
+
+
+def over_everything(scores: Array, mask: Array) -> Array:
+    """Wrong: all weights together sum to 1."""
+    return row_by_row(scores, mask) / row_by_row(scores, mask).sum()
+
+
+def only_head(number: int) -> Any:
+    """Wrong: an attention that masks this head only."""
+
+    def attend(Q: Array, K: Array, V: Array, mask: Array) -> Any:
+        masked_here = np.arange(Q.shape[1])[:, None, None] == number % Q.shape[1]  # (heads, 1, 1)
+        return attention(Q, K, V, mask | ~masked_here)
+
+    return attend
+
+
+def wrong_layers() -> dict[str, list[Any]]:
+    """Layers under a causal mask with a mistake of a layer, of one head or of the mask."""
+    found = layers.wrong_layers()
+    heads = {
+        "mask-inverted": [turned_round],
+        "causal-hides-self": [hides_self],
+        "mask-for-first-head-only": [only_head(0), only_head(-1)],
+        "softmax-whole-matrix": [layers.weighing(over_both), layers.weighing(over_everything)],
+        "softmax-not-normalised": [layers.weighing(lambda scores, mask: np.exp(scores) * mask)],
+        "scores-applied-to-values": [layers.weighing(lambda scores, mask: scores * mask)],
+        "softmax-over-queries": [layers.filled(layers.finite, axis=-2)],
+        "mask-fill-not-negative-enough": [
+            layers.filled(fill)
+            for number in FILLS
+            for fill in (lambda scores, low=number: low, lambda scores, low=number: scores + low)
+        ],
+    }
+    for name, attend in forms("single_head", "attention").items():
+        slug = name.partition("/")[0]
+        if slug not in LEFT_OUT:
+            heads.setdefault(RENAMED.get(slug, slug), []).append(attend)
+    for slug, attends in heads.items():
+        found.setdefault(slug, []).extend(layers.layer(attend=attend) for attend in attends)
+    for slug in ("fused-qkv-misread", "batch-and-heads-swapped"):
+        wrong = variants("multi_head", "multi_head_attention")[slug]
+        found[slug] = [lambda X, memory, *rest, wrong=wrong: wrong(X, *rest)]
+    return found
+
+
+layers.tell(
+    "multi_head.causal_multi_head_attention", right.causal_multi_head_attention, masked, wrong_layers()
+)

@@ -57,3 +57,58 @@ def combine_heads_summed(x: Array) -> Array:
 def combine_heads_max_pooled(x: Array) -> Array:
     """Wrong: the largest entry over the heads."""
     return np.max(x, axis=1)  # (batch, n, d_k)
+
+
+@mistake("heads-in-reverse", "multi_head.combine_heads")
+def combine_heads_in_reverse(x: Array) -> Array:
+    """Wrong: the last head comes first."""
+    return np.concatenate([x[:, i] for i in reversed(range(x.shape[1]))], axis=-1)  # (batch, n, d_model)
+
+
+# --- other forms -------------------------------------------------------------------------------------------
+
+
+@mistake("merge-without-transpose", "multi_head.combine_heads", form="features-first")
+def combine_heads_features_first(x: Array) -> Array:
+    """Wrong: another two axes are exchanged before the reshape."""
+    batch, num_heads, n, d_k = x.shape
+    return np.swapaxes(x, -2, -1).reshape(batch, n, num_heads * d_k)
+
+
+@mistake("merge-without-transpose", "multi_head.combine_heads", form="exchanged-afterwards")
+def combine_heads_exchanged_afterwards(x: Array) -> Array:
+    """Wrong: the axes are exchanged after the reshape."""
+    batch, num_heads, n, d_k = x.shape
+    return np.swapaxes(x.reshape(batch, num_heads * d_k, n), 1, 2)
+
+
+@mistake("merge-without-transpose", "multi_head.combine_heads", form="tokens-first")
+def combine_heads_tokens_first(x: Array) -> Array:
+    """Wrong: the tokens come first, and then the reshape puts them elsewhere."""
+    batch, num_heads, n, d_k = x.shape
+    return x.transpose(2, 0, 1, 3).reshape(batch, n, num_heads * d_k)
+
+
+@mistake("batch-and-heads-swapped", "multi_head.combine_heads", form="reshaped")
+def combine_heads_reshaped_heads_first(x: Array) -> Array:
+    """Wrong: batch and heads are exchanged before the reshape."""
+    batch, num_heads, n, d_k = x.shape
+    return np.swapaxes(x, 0, 1).reshape(batch, n, num_heads * d_k)
+
+
+@mistake("heads-not-merged", "multi_head.combine_heads", form="list")
+def combine_heads_as_list(x: Array) -> list[Array]:
+    """Wrong: the heads are returned one by one."""
+    return [x[:, i] for i in range(x.shape[1])]
+
+
+@mistake("heads-averaged", "multi_head.combine_heads", form="repeated")
+def combine_heads_averaged_and_repeated(x: Array) -> Array:
+    """Wrong: the mean over the heads, once for each head."""
+    return np.tile(np.mean(x, axis=1), x.shape[1])  # (batch, n, d_model)
+
+
+@mistake("heads-summed", "multi_head.combine_heads", form="repeated")
+def combine_heads_summed_and_repeated(x: Array) -> Array:
+    """Wrong: the sum over the heads, once for each head."""
+    return np.tile(np.sum(x, axis=1), x.shape[1])  # (batch, n, d_model)

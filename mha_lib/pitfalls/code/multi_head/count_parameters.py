@@ -1,6 +1,10 @@
 """Mistakes in `count_parameters`."""
 
-from mha_lib.pitfalls.code import mistake
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mha_lib.pitfalls.code import law, mistake
+from mha_lib.pitfalls.evidence import none_is_an_error
 
 
 @mistake("parameters-times-heads", "multi_head.count_parameters")
@@ -132,3 +136,92 @@ def count_parameters_not_whole(
     kv_width = kv_heads * (d_model / num_heads)
     weights = 2 * d_model**2 + 2 * d_model * kv_width
     return weights + 2 * d_model + 2 * kv_width if bias else weights
+
+
+# --- laws --------------------------------------------------------------------------------------------------
+
+Count = Callable[
+    [int, int, int, int], int
+]  # of d_model, heads, heads of keys and values, and width of a head
+WEIGHTS: dict[str, Count] = {
+    "right": lambda d, h, kv, k: 2 * d * d + 2 * d * kv * k,
+    "whole layer in each head": lambda d, h, kv, k: 4 * h * d * d,
+    "full projections in each head": lambda d, h, kv, k: (h + 2 * kv + 1) * d * d,
+    "full keys and values in each head": lambda d, h, kv, k: (2 + 2 * kv) * d * d,
+    "full matrices in each head": lambda d, h, kv, k: (2 * h + 2 * kv) * d * d,
+    "blocks": lambda d, h, kv, k: (2 * h + 2 * kv) * k * k,
+    "blocks but for W_O": lambda d, h, kv, k: d * d + (h + 2 * kv) * k * k,
+    "one head": lambda d, h, kv, k: 4 * d * k,
+    "one head and W_O": lambda d, h, kv, k: 3 * d * k + d * d,
+    "no W_O": lambda d, h, kv, k: d * d + 2 * d * kv * k,
+    "no W_O, all heads": lambda d, h, kv, k: 3 * d * d,
+    "all heads": lambda d, h, kv, k: 4 * d * d,
+    "keys alone shared": lambda d, h, kv, k: 3 * d * d + d * kv * k,
+}
+BIASES: dict[str, Count] = {
+    "right": lambda d, h, kv, k: 2 * d + 2 * kv * k,
+    "none": lambda d, h, kv, k: 0,
+    "full": lambda d, h, kv, k: 4 * d,
+    "no output": lambda d, h, kv, k: d + 2 * kv * k,
+    "three full": lambda d, h, kv, k: 3 * d,
+    "output alone": lambda d, h, kv, k: d,
+    "one number": lambda d, h, kv, k: 1,
+    "four numbers": lambda d, h, kv, k: 4,
+    "keys alone": lambda d, h, kv, k: 2 * d + kv * k,
+    "head": lambda d, h, kv, k: k,
+    "heads": lambda d, h, kv, k: 4 * k,
+    "one head and W_O": lambda d, h, kv, k: 3 * k + d,
+    "times heads": lambda d, h, kv, k: (2 * h + 2 * kv) * d,
+    "whole layer in each head": lambda d, h, kv, k: 4 * h * d,
+    "full projections in each head": lambda d, h, kv, k: (h + 2 * kv + 1) * d,
+    "full keys and values in each head": lambda d, h, kv, k: (2 + 2 * kv) * d,
+    "keys shared": lambda d, h, kv, k: 3 * d + kv * k,
+}
+SAYS = {  # what the weights say; the biases follow them, or are right
+    "parameters-times-heads": [name for name in WEIGHTS if "in each head" in name],
+    "parameters-block-diagonal": ["blocks", "blocks but for W_O"],
+    "parameters-of-one-head": ["one head", "one head and W_O"],
+    "parameters-without-output": ["no W_O", "no W_O, all heads"],
+    "parameters-ignore-kv-heads": ["all heads"],
+    "only-keys-shared": ["keys alone shared"],
+}
+TOO_FEW = ("no output", "output alone", "one number", "four numbers", "keys alone", "head", "heads")
+EXAMPLES = ((24, 4, 2), (30, 5, 1), (42, 6, 3))  # d_model, heads, heads of keys and values
+
+
+def counted(tested: Any, bias: bool) -> list[int]:
+    """What is counted in the examples."""
+    return [tested(*sizes, bias) for sizes in EXAMPLES]
+
+
+def known(counts: dict[str, Count], found: Sequence[int]) -> list[str]:
+    """The names of the counts that give these numbers."""
+    sizes = [(d, h, kv, d // h) for d, h, kv in EXAMPLES]
+    return [name for name, count in counts.items() if [count(*each) for each in sizes] == list(found)]
+
+
+def weights_are(names: Sequence[str]) -> Callable[[Any, Sequence[Any]], bool]:
+    """A law: the weights are counted in one of these ways, and the biases in some way that is known."""
+
+    def of_part(tested: Any, steps: Sequence[Any]) -> bool:
+        weights, both = counted(tested, False), counted(tested, True)
+        return bool({*known(WEIGHTS, weights)} & {*names}) and bool(
+            known(BIASES, [one - other for one, other in zip(both, weights, strict=True)])
+        )
+
+    return of_part
+
+
+for slug, names in SAYS.items():
+    law(slug, "multi_head.count_parameters")(weights_are(names))
+
+
+@law("one-bias-for-the-layer", "multi_head.count_parameters")
+def too_few_biases(tested: Any, steps: Sequence[Any]) -> bool:
+    """The weights are right, and some biases are missing."""
+    weights, both = counted(tested, False), counted(tested, True)
+    biases = known(BIASES, [one - other for one, other in zip(both, weights, strict=True)])
+    return "right" in known(WEIGHTS, weights) and bool({*biases} & {*TOO_FEW})
+
+
+law("none-not-handled", "multi_head.count_parameters")(none_is_an_error)

@@ -5,6 +5,7 @@ import numpy as np
 from mha_lib import multi_head as right
 from mha_lib.attention import attention
 from mha_lib.heads import combine_heads, split_heads
+from mha_lib.pitfalls import layers, one_head
 from mha_lib.pitfalls.code import law, mistake, variants
 from mha_lib.pitfalls.code.multi_head.combine_heads import combine_heads_without_transpose
 from mha_lib.pitfalls.code.multi_head.split_heads import split_heads_without_transpose
@@ -291,3 +292,30 @@ def cross_attention_memory_split_without_transpose(
     )  # (batch, heads, m, d_k)
     heads, _ = attention(Q, K, V)  # (batch, heads, n, d_k)
     return combine_heads(heads) @ W_O  # (batch, n, d_model)
+
+
+@mistake("memory-length-assumed", "multi_head.cross_attention", form="width-inferred")
+def cross_attention_memory_length_assumed_width_inferred(
+    X: Array, memory: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
+) -> Array:
+    """Wrong: as if the memory were as long as `X`, and the width of a head follows from that."""
+    batch, n, _ = X.shape
+    Q, K, V = (
+        (features @ W).reshape(batch, n, num_heads, -1).transpose(0, 2, 1, 3)
+        for features, W in [(X, W_Q), (memory, W_K), (memory, W_V)]
+    )
+    heads, _ = attention(Q, K, V)
+    return combine_heads(heads) @ W_O
+
+
+# --- laws of one head --------------------------------------------------------------------------------------
+
+ITEM = "multi_head.cross_attention"
+HEAD = one_head.Head(one_head.in_cross_layer)
+one_head.tell(ITEM, HEAD, one_head.SOFTMAX | one_head.OF_A_LAYER | one_head.SEVERAL_ROWS, one_head.anything)
+one_head.tell(
+    ITEM, HEAD, one_head.SCALE_OF_A_LAYER | {"always-causal": one_head.always_causal}, one_head.anything
+)
+law("keepdims-forgotten", ITEM)(one_head.sums_without_axis)
+law("input-changed-in-place", ITEM)(one_head.changes_only(right.cross_attention))
+layers.tell(ITEM, right.cross_attention, lambda *given: [*given], layers.wrong_layers(), memory=True)

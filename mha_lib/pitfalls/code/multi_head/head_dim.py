@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mha_lib.pitfalls.code import law, mistake
+from mha_lib.pitfalls.evidence import given
 
 
 @mistake("divisibility-unchecked", "multi_head.head_dim")
@@ -65,3 +66,55 @@ def head_dim_full_width(d_model: int, num_heads: int) -> int:
     if d_model <= 0 or num_heads <= 0 or d_model % num_heads != 0:
         raise ValueError(f"{d_model=} cannot be divided among {num_heads=}")
     return d_model
+
+
+def answer(tested: Any, d_model: int, num_heads: int) -> Any:
+    """What comes back; an error as its type's name."""
+    try:
+        return tested(d_model, num_heads)
+    except Exception as error:
+        return getattr(error, "type_names", [type(error).__name__])[0]
+
+
+def asked(steps: Sequence[Any]) -> list[tuple[int, int]]:
+    """The widths and numbers of heads that a part asked about; two that do not divide if it does not say."""
+    pairs = [(given(step, 0, "d_model"), given(step, 1, "num_heads")) for step in steps]
+    return [(7, 2) if None in pair else pair for pair in pairs]
+
+
+@law("divisibility-unchecked", "multi_head.head_dim")
+def rounds(tested: Any, steps: Sequence[Any]) -> bool:
+    """7 features make two heads of 3, or of 4."""
+    remainder = any(heads > 0 and width > 0 and width % heads for width, heads in asked(steps))
+    return remainder and answer(tested, 7, 2) in (3, 4) and answer(tested, 12, 3) == 4
+
+
+@law("error-not-raised", "multi_head.head_dim")
+def returns_something(tested: Any, steps: Sequence[Any]) -> bool:
+    """What comes back where it does not divide is no width, and no error either."""
+    returned = answer(tested, 7, 2)
+    number = isinstance(returned, int | float) and returned > 0
+    raised = isinstance(returned, str) and returned.endswith(("Error", "Exception"))
+    return answer(tested, 12, 3) == 4 and not number and not raised
+
+
+@law("positivity-unchecked", "multi_head.head_dim")
+def lets_through(tested: Any, steps: Sequence[Any]) -> bool:
+    """It checks that it divides; some numbers that are not positive give a width, or divide by zero."""
+    if answer(tested, 7, 2) != "ValueError" or all(min(pair) > 0 and pair != (7, 2) for pair in asked(steps)):
+        return False
+    returned = [answer(tested, *pair) for pair in ((0, 4), (-8, 4), (8, -4), (8, 0), (-8, -4))]
+    return any(each != "ValueError" for each in returned)
+
+
+@law("message-without-numbers", "multi_head.head_dim")
+def says_too_little(tested: Any, steps: Sequence[Any]) -> bool:
+    """A ValueError whose text lacks one of the two numbers."""
+    errors = [
+        (step.error, pair) for step, pair in zip(steps, asked(steps), strict=True) if step.error is not None
+    ]
+    return (
+        bool(errors)
+        and all("ValueError" in error.type_names for error, _ in errors)
+        and any(not all(str(number) in error.text for number in pair) for error, pair in errors)
+    )

@@ -1,10 +1,13 @@
 """Mistakes in `multi_head_attention`."""
 
+from typing import Any
+
 import numpy as np
 
 from mha_lib import multi_head as right
 from mha_lib.attention import attention
 from mha_lib.heads import combine_heads, split_heads
+from mha_lib.pitfalls import layers, one_head
 from mha_lib.pitfalls.code import law, mistake, variants
 from mha_lib.pitfalls.code.multi_head.combine_heads import (
     combine_heads_interleaved,
@@ -17,7 +20,7 @@ from mha_lib.pitfalls.code.multi_head.split_heads import (
     split_heads_without_transpose,
 )
 from mha_lib.pitfalls.derived import for_one_head, multi_head_around
-from mha_lib.pitfalls.evidence import POOLS, pooled
+from mha_lib.pitfalls.evidence import POOLS, given, pooled
 
 Array = np.ndarray
 
@@ -484,3 +487,37 @@ def multi_head_attention_same_key_columns(
     K = np.tile(X @ W_K[:, : X.shape[-1] // num_heads], num_heads)  # (batch, n, d_model)
     Q, K, V = (split_heads(features, num_heads) for features in (X @ W_Q, K, X @ W_V))
     return combine_heads(attention(Q, K, V, mask)[0]) @ W_O  # (batch, n, d_model)
+
+
+# --- laws of one head --------------------------------------------------------------------------------------
+
+ITEM = "multi_head.multi_head_attention"
+
+
+def scores_of(step: Any) -> Array | None:
+    """The scores of a recorded call."""
+    X, W_Q, W_K, num_heads = (given(step, place, name) for place, name in HOLD_SCORES)
+    if X is None:
+        return None
+    Q, K = (split_heads(X @ W, num_heads) for W in (W_Q, W_K))  # (batch, heads, n, d_k)
+    return Q @ np.swapaxes(K, -2, -1) / np.sqrt(Q.shape[-1])
+
+
+HOLD_SCORES = ((0, "X"), (1, "W_Q"), (2, "W_K"), (5, "num_heads"))
+HEAD = one_head.Head(one_head.in_layer, scores_of, lambda step: given(step, 6, "mask"))
+one_head.tell(ITEM, HEAD, one_head.SOFTMAX | one_head.OF_A_LAYER, one_head.anything)
+one_head.tell(ITEM, HEAD, one_head.SEVERAL_ROWS, one_head.rows)
+one_head.tell(ITEM, HEAD, one_head.LARGE, one_head.large)
+one_head.tell(ITEM, HEAD, one_head.SCALE_OF_A_LAYER, one_head.anything)
+one_head.tell(ITEM, HEAD, one_head.MASK_OF_A_LAYER, one_head.masked)
+one_head.tell(ITEM, HEAD, one_head.NO_MASK, one_head.unmasked)
+law("keepdims-forgotten", ITEM)(one_head.sums_without_axis)
+law("input-changed-in-place", ITEM)(one_head.changes_only(right.multi_head_attention))
+
+
+def spread(X: Array, *rest: Any, **named: Any) -> list[Any]:
+    """The arguments of a layer that remembers what it asks with; only the mask may be named."""
+    return [X, X, *rest, *named.values()]
+
+
+layers.tell(ITEM, right.multi_head_attention, spread, layers.wrong_layers())

@@ -69,3 +69,94 @@ def split_heads_unchecked(x: Array, num_heads: int) -> Array:
     d_k = x.shape[-1] // num_heads
     heads = [x[..., i * d_k : (i + 1) * d_k] for i in range(num_heads)]  # each (batch, n, d_k)
     return np.stack(heads, axis=1)  # (batch, heads, n, d_k)
+
+
+@mistake("heads-in-reverse", "multi_head.split_heads")
+def split_heads_in_reverse(x: Array, num_heads: int) -> Array:
+    """Wrong: the last block of features makes the first head."""
+    heads = np.split(x, num_heads, axis=-1)  # each (batch, n, d_k)
+    return np.stack(heads[::-1], axis=1)  # (batch, heads, n, d_k)
+
+
+# --- other forms -------------------------------------------------------------------------------------------
+
+
+@mistake("split-without-transpose", "multi_head.split_heads", form="tokens-last")
+def split_heads_tokens_last(x: Array, num_heads: int) -> Array:
+    """Wrong: reshaped with the tokens last, which are then brought to their place."""
+    batch, n, d_model = x.shape
+    return np.swapaxes(x.reshape(batch, num_heads, d_model // num_heads, n), -2, -1)
+
+
+@mistake("split-without-transpose", "multi_head.split_heads", form="features-first")
+def split_heads_transposed_before(x: Array, num_heads: int) -> Array:
+    """Wrong: tokens and features are exchanged before the reshape."""
+    batch, n, d_model = x.shape
+    return np.swapaxes(x, 1, 2).reshape(batch, num_heads, n, d_model // num_heads)
+
+
+@mistake("split-without-transpose", "multi_head.split_heads", form="heads-first")
+def split_heads_reshaped_heads_first(x: Array, num_heads: int) -> Array:
+    """Wrong: reshaped with the heads first, which are then exchanged with the batch."""
+    batch, n, d_model = x.shape
+    return np.swapaxes(x.reshape(num_heads, batch, n, d_model // num_heads), 0, 1)
+
+
+@mistake("split-without-transpose", "multi_head.split_heads", form="features-before-tokens")
+def split_heads_width_before_tokens(x: Array, num_heads: int) -> Array:
+    """Wrong: reshaped to the width before the tokens; heads and width are then exchanged."""
+    batch, n, d_model = x.shape
+    x = x.reshape(batch, d_model // num_heads, n, num_heads)
+    return x.transpose(0, 3, 2, 1)
+
+
+@mistake("head-axis-not-moved", "multi_head.split_heads", form="last")
+def split_heads_axis_last(x: Array, num_heads: int) -> Array:
+    """Wrong: the axis of the heads comes last."""
+    return np.stack(np.split(x, num_heads, axis=-1), axis=-1)
+
+
+@mistake("features-not-split", "multi_head.split_heads", form="zeros")
+def split_heads_rest_zero(x: Array, num_heads: int) -> Array:
+    """Wrong: every head is as wide as the model, with zeros where others have their features."""
+    owner = np.arange(x.shape[-1]) * num_heads // x.shape[-1]  # (d_model,): whose feature it is
+    own = owner == np.arange(num_heads)[:, None, None]  # (heads, 1, d_model)
+    return x[:, None] * own
+
+
+@mistake("tokens-split-in-place-of-features", "multi_head.split_heads", form="reshape")
+def split_heads_tokens_reshaped(x: Array, num_heads: int) -> Array:
+    """Wrong: the tokens are shared out by a reshape."""
+    batch, n, d_model = x.shape
+    return x.reshape(batch, num_heads, n // num_heads, d_model)
+
+
+@mistake("tokens-split-in-place-of-features", "multi_head.split_heads", form="split")
+def split_heads_tokens_split_evenly(x: Array, num_heads: int) -> Array:
+    """Wrong: the tokens are shared out, if that is possible."""
+    return np.stack(np.split(x, num_heads, axis=1), axis=1)
+
+
+@mistake("divisibility-unchecked", "multi_head.split_heads", form="padded")
+def split_heads_padded(x: Array, num_heads: int) -> Array:
+    """Wrong: missing features are filled up with zeros."""
+    missing = -x.shape[-1] % num_heads
+    x = np.pad(x, [(0, 0), (0, 0), (0, missing)])
+    return np.stack(np.split(x, num_heads, axis=-1), axis=1)
+
+
+@mistake("error-not-raised", "multi_head.split_heads", form="none")
+def split_heads_none(x: Array, num_heads: int) -> Array | None:
+    """Wrong: None comes back where an error should be raised."""
+    if x.shape[-1] % num_heads != 0:
+        return None
+    return np.stack(np.split(x, num_heads, axis=-1), axis=1)
+
+
+@mistake("same-columns-for-every-head", "multi_head.split_heads", form="features")
+def split_heads_first_features(x: Array, num_heads: int) -> Array:
+    """Wrong: every head gets the first features."""
+    d_model = x.shape[-1]
+    if d_model % num_heads != 0:
+        raise ValueError(f"{d_model=} cannot be divided among {num_heads=}")
+    return np.repeat(x[:, None, :, : d_model // num_heads], num_heads, axis=1)

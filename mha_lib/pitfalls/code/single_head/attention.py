@@ -6,7 +6,9 @@ import numpy as np
 
 from mha_lib import attention as right
 from mha_lib.attention import softmax
-from mha_lib.pitfalls.code import mistake
+from mha_lib.pitfalls import one_head
+from mha_lib.pitfalls.code import law, mistake
+from mha_lib.pitfalls.evidence import given
 
 Array = np.ndarray
 
@@ -567,3 +569,45 @@ def attention_scale_by_number_of_queries(
 ) -> tuple[Array, Array]:
     """Wrong: the number of queries stands in the place of their width."""
     return right.attention(Q * np.sqrt(Q.shape[-1] / Q.shape[-2]), K, V, mask)
+
+
+@mistake("value-used-as-key", "single_head.attention", form="exchanged")
+def attention_keys_and_values_exchanged(
+    Q: Array, K: Array, V: Array, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """Wrong: the queries are compared with the values, and the keys are averaged."""
+    return right.attention(Q, V, K, mask)
+
+
+@mistake("mask-after-softmax", "single_head.attention", form="filled")
+def attention_weights_filled(Q: Array, K: Array, V: Array, mask: Array | None = None) -> tuple[Array, Array]:
+    """Wrong: weights, not scores, are set to −inf."""
+    _, weights = right.attention(Q, K, V)  # (..., n, m)
+    if mask is not None:
+        weights = np.where(mask, weights, -np.inf)
+    return weights @ V, weights
+
+
+# --- laws --------------------------------------------------------------------------------------------------
+
+
+def scores_of(step: Any) -> Array | None:
+    """The scores of a recorded call."""
+    Q, K = given(step, 0, "Q"), given(step, 1, "K")
+    return None if Q is None or K is None else Q @ np.swapaxes(K, -2, -1) / np.sqrt(Q.shape[-1])
+
+
+HEAD = one_head.Head(attend=lambda tested, *arguments: tested(*arguments)[0], scores=scores_of)
+ITEM = "single_head.attention"
+one_head.tell(ITEM, HEAD, one_head.SOFTMAX | one_head.OF_A_HEAD, one_head.anything)
+one_head.tell(ITEM, HEAD, one_head.SEVERAL_ROWS, one_head.rows)
+one_head.tell(ITEM, HEAD, {"softmax-over-heads": one_head.over_heads} | one_head.AXES, one_head.batched)
+one_head.tell(ITEM, HEAD, one_head.LARGE, one_head.large)
+one_head.tell(ITEM, HEAD, one_head.SCALE | one_head.BATCHED_SCALE, one_head.wide)
+one_head.tell(ITEM, HEAD, one_head.MASK, one_head.masked)
+one_head.tell(ITEM, HEAD, one_head.MASK_FOR_EACH, one_head.masked_each)
+one_head.tell(ITEM, HEAD, one_head.NO_MASK, one_head.unmasked)
+law("keepdims-forgotten", ITEM)(one_head.sums_without_axis)
+law("weights-returned-before-softmax", ITEM)(one_head.returns_before_softmax)
+law("only-output-returned", ITEM)(one_head.returns_no_weights)
+law("input-changed-in-place", ITEM)(one_head.changes_only(right.attention))

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from mha_lib.masks import causal_mask
-from mha_lib.pitfalls.code import mistake
+from mha_lib.pitfalls.code import law, mistake
+from mha_lib.pitfalls.evidence import additive, none_is_an_error
 
 Array = np.ndarray
 
@@ -121,3 +122,49 @@ def decoder_mask_additive(n: int, keep: Array | None = None) -> Array:
     if keep is not None:
         allowed = allowed & keep[:, None, None, :]  # (batch, 1, n, n)
     return np.where(allowed, 0.0, -np.inf)
+
+
+# --- other forms -------------------------------------------------------------------------------------------
+
+
+@mistake("masks-or-combined", "single_head.decoder_mask", form="sum")
+def decoder_mask_sum(n: int, keep: Array | None = None) -> Array:
+    """Wrong: the two masks are added, so that one is enough."""
+    causal = causal_mask(n).astype(float)  # (n, n)
+    return causal if keep is None else causal + keep[:, None, None, :]  # (batch, 1, n, n)
+
+
+@mistake("padding-replaces-causal", "single_head.decoder_mask", form="queries-too")
+def decoder_mask_padding_alone_of_queries_too(n: int, keep: Array | None = None) -> Array:
+    """Wrong: with `keep`, only the padding is hidden, as queries as well."""
+    return causal_mask(n) if keep is None else keep[:, None, None, :] & keep[:, None, :, None]
+
+
+@mistake("padding-without-broadcast-axes", "single_head.decoder_mask", form="two-axes")
+def decoder_mask_padding_without_axes(n: int, keep: Array | None = None) -> Array:
+    """Wrong: `keep` has no axes for heads and queries."""
+    return causal_mask(n) if keep is None else causal_mask(n) & keep
+
+
+@mistake("mask-inverted", "single_head.decoder_mask", form="causal-only")
+def decoder_mask_future_and_keep(n: int, keep: Array | None = None) -> Array:
+    """Wrong: the causal mask is True where a key is to be hidden."""
+    later = ~causal_mask(n)  # (n, n)
+    return later if keep is None else later & keep[:, None, None, :]  # (batch, 1, n, n)
+
+
+@mistake("first-mask-for-all-sequences", "single_head.decoder_mask", form="all")
+def decoder_mask_kept_by_all(n: int, keep: Array | None = None) -> Array:
+    """Wrong: a key is seen if it is no padding in any sequence."""
+    return causal_mask(n) if keep is None else causal_mask(n) & keep.all(axis=0)
+
+
+@mistake("causal-missing", "single_head.decoder_mask", form="without-keep")
+def decoder_mask_nothing_without_keep(n: int, keep: Array | None = None) -> Array:
+    """Wrong: without `keep` nothing is hidden."""
+    everything = np.ones((n, n), dtype=bool)
+    return everything if keep is None else causal_mask(n) & keep[:, None, None, :]
+
+
+law("additive-mask", "single_head.decoder_mask")(additive)
+law("none-not-handled", "single_head.decoder_mask")(none_is_an_error)

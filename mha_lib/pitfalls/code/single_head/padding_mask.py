@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from mha_lib.pitfalls.code import mistake
+from mha_lib.pitfalls.code import law, mistake
+from mha_lib.pitfalls.evidence import additive
 
 Array = np.ndarray
 
@@ -76,3 +77,16 @@ def padding_mask_additive(lengths: Array, max_len: int) -> Array:
     """Wrong: 0 where a key is kept and −inf where it is hidden."""
     keep = np.arange(max_len) < np.asarray(lengths)[:, None, None, None]  # (batch, 1, 1, max_len)
     return np.where(keep, 0.0, -np.inf)
+
+
+# --- other forms -------------------------------------------------------------------------------------------
+
+
+@mistake("first-mask-for-all-sequences", "single_head.padding_mask", form="first-length")
+def padding_mask_first_length(lengths: Array, max_len: int) -> Array:
+    """Wrong: every sequence gets the length of the first one."""
+    keep = np.arange(max_len) < lengths[0]  # (max_len,)
+    return np.broadcast_to(keep, (len(lengths), 1, 1, max_len))
+
+
+law("additive-mask", "single_head.padding_mask")(additive)

@@ -1,8 +1,14 @@
 """Mistakes in `softmax`."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
-from mha_lib.pitfalls.code import mistake
+from mha_lib import attention as right
+from mha_lib.pitfalls import one_head
+from mha_lib.pitfalls.code import law, mistake
+from mha_lib.pitfalls.evidence import given
 
 Array = np.ndarray
 
@@ -134,3 +140,56 @@ def softmax_fixed_axis_in_the_sum(x: Array, axis: int = -1) -> Array:
     """Wrong: the maximum is taken along `axis`, the sum along the last axis."""
     exponentials = np.exp(x - np.max(x, axis=axis, keepdims=True))
     return exponentials / np.sum(exponentials, axis=-1, keepdims=True)
+
+
+@mistake("softmax-fixed-axis", "single_head.softmax", form="new-axis-at-the-end")
+def softmax_new_axis_at_the_end(x: Array, axis: int = -1) -> Array:
+    """Wrong: the maxima and sums get their axis back at the end, wherever it was."""
+    exponentials = np.exp(x - np.max(x, axis=axis)[..., None])
+    return exponentials / np.sum(exponentials, axis=axis)[..., None]
+
+
+@mistake("global-max-subtraction", "single_head.softmax", form="zeros")
+def softmax_global_max_subtraction_zeros(x: Array, axis: int = -1) -> Array:
+    """Wrong: one maximum for all rows; a row far below it becomes all zeros."""
+    exponentials = np.exp(x - np.max(x))
+    return exponentials / (np.sum(exponentials, axis=axis, keepdims=True) + 1e-12)
+
+
+# --- laws --------------------------------------------------------------------------------------------------
+
+HEAD = one_head.Head(
+    attend=lambda tested, Q, K, V, mask: tested(Q @ np.swapaxes(K, -2, -1)) @ V,
+    scores=lambda step: given(step, 0, "x"),
+)
+ITEM = "single_head.softmax"
+one_head.tell(ITEM, HEAD, one_head.SOFTMAX | {"log-weights-returned": one_head.logarithms}, one_head.anything)
+one_head.tell(ITEM, HEAD, one_head.SEVERAL_ROWS, one_head.rows)
+one_head.tell(ITEM, HEAD, one_head.LARGE, one_head.large)
+law("input-changed-in-place", ITEM)(one_head.changes_only(right.softmax))
+
+
+def axis_of(tested: Any, axis: int) -> int | None:
+    """Along which axis of three the weights of different logits sum to 1."""
+    x = np.log(np.arange(1.0, 25.0).reshape(2, 3, 4) % 7 + 1)
+    weights = tested(x, axis)  # (2, 3, 4)
+    return next((number for number in range(3) if np.allclose(weights.sum(axis=number), 1)), None)
+
+
+@law("softmax-first-axis", "single_head.softmax")
+def always_first(tested: Any, steps: Sequence[Any]) -> bool:
+    """The weights sum to 1 along axis 0, whatever is asked for."""
+    return all(axis_of(tested, axis) == 0 for axis in (0, 1, -1))
+
+
+@law("softmax-fixed-axis", "single_head.softmax")
+def always_another(tested: Any, steps: Sequence[Any]) -> bool:
+    """The weights sum to 1 along axis 1 or 2, whatever is asked for; and something else is asked for."""
+    axes = {axis_of(tested, axis) for axis in (0, 1, -1)}
+    if axes not in ({1}, {2}):
+        return False
+    asked = [
+        (np.ndim(given(step, 0, "x", np.zeros((1, 1, 1)))), given(step, 1, "axis", -1)) for step in steps
+    ]
+    last = axes == {2}
+    return any((axis % ndim if ndim else 0) != (ndim - 1 if last else 1) for ndim, axis in asked)
