@@ -103,8 +103,8 @@ def qk_norm_attention(
 ) -> torch.Tensor:
     """Attention by the angle between query and key: both are divided by their lengths, in each head.
 
-    Each query and key is divided by (its Euclidean length + 1e-6); a vector of zeros stays one. The scores are
-    the dot products times g; nothing is divided by √d_k.
+    Each query and key is divided by (its Euclidean length + 1e-6), or by the length where it is at least 1e-6; a
+    vector of zeros stays one. The scores are the dot products times g; nothing is divided by √d_k.
 
     Args:
         q: queries `(batch, heads, n, d_k)`.
@@ -119,7 +119,7 @@ def qk_norm_attention(
         lengths as well. No gradient is tested where a vector is zero.
 
     Source: Henry et al. 2020, Query-Key Normalization for Transformers, section 3; 1e-6 is added to the
-    lengths.
+    lengths here.
 
     >>> q, k = torch.tensor([[[[5.0, 0.0]]]]), torch.tensor([[[[7.0, 0.0], [0.0, 9.0]]]])  # cosines 1 and 0
     >>> v, g = torch.tensor([[[[4.0], [0.0]]]]), torch.tensor([[[3.0]]]).log()

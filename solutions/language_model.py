@@ -398,7 +398,7 @@ def seed(rng):
 
 @part(points=3, needs="greedy")
 def chances(rng):
-    "Tokens are drawn with the probabilities softmax(logits / temperature)."
+    "Tokens are drawn with the probabilities softmax(logits / temperature), independently at each step."
     for temperature in (1.0, 0.4):
         model, start = model_of(rng), rng.integers(11, size=(1, 4))
         ids = tensor(np.repeat(start, 3000, axis=0))
@@ -407,6 +407,11 @@ def chances(rng):
         share = torch.bincount(new, minlength=11)[:11] / 3000
         far = float((share - right).abs().max())
         expect(far < 0.06, f"some token was drawn {far:.2f} more or less often than its probability says")
+    even = written(sample(model, ids[:3], 12, int(rng.integers(1000)), 1e5), ids[:3], 12)[:, -12:]
+    same = bool((even == even[:, :1]).all())  # the chance of this is less than 11^-30
+    expect(
+        not same, "at a very high temperature each text repeated one token, so the steps are not independent"
+    )
 
 
 @part(points=3, needs="greedy")

@@ -101,6 +101,14 @@ PITFALLS = (
         passes=(),
     ),
     Pitfall(
+        slug="sample-reseeded",
+        title="The generator begins anew at each step",
+        symptom="Each token is chosen by the same random numbers, so that a text repeats itself.",
+        reason="You seed a generator at every step, but the draws of one text are independent.",
+        fix="Make and seed the generator once, before the loop.",
+        passes=(),
+    ),
+    Pitfall(
         slug="sample-prompt-dropped",
         title="The beginning is not returned",
         symptom="The result lacks the tokens that were given.",

@@ -356,6 +356,15 @@ class DropoutMissing(MultiHeadInSteps):
         return self.weigh(Q, K, mask) @ V  # (batch, heads, n, d_k)
 
 
+@mistake("dropout-on-heads", "batched_torch.MultiHeadAttention", form="side-by-side")
+class DropoutOnHeadsSideBySide(DropoutMissing):
+    """Wrong: the same, after the heads are merged."""
+
+    def merge_heads(self, heads: Tensor) -> Tensor:
+        """Wrong."""
+        return self.dropout(super().merge_heads(heads))  # (batch, n, d_model)
+
+
 @mistake("dropout-not-rescaled", "batched_torch.MultiHeadAttention")
 class DropoutNotRescaled(MultiHeadInSteps):
     """Wrong: the weights that stay do not grow, so that the output is smaller in training."""

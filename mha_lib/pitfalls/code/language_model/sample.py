@@ -50,6 +50,19 @@ def sample_seed_ignored(
     return ids
 
 
+@mistake("sample-reseeded", "language_model.sample")
+def sample_reseeded(
+    model: right.LanguageModel, ids: Tensor, steps: int, seed: int, temperature: float = 1.0
+) -> Tensor:
+    """Wrong: each step draws with a generator that is in its first state."""
+    cache: list[tuple[Tensor, Tensor]] = []
+    new = ids
+    for _ in range(steps):
+        new = drawn(model(new, cache)[:, -1], temperature, torch.Generator().manual_seed(seed))
+        ids = torch.cat([ids, new], dim=1)
+    return ids
+
+
 @mistake("sample-prompt-dropped", "language_model.sample")
 def sample_prompt_dropped(
     model: right.LanguageModel, ids: Tensor, steps: int, seed: int, temperature: float = 1.0

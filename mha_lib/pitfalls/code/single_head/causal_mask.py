@@ -43,6 +43,12 @@ def causal_mask_top_left(n: int, m: int | None = None) -> Array:
     return np.tril(np.ones((n, m), dtype=bool))  # (n, m)
 
 
+@mistake("causal-top-left", "single_head.causal_mask", form="but-one-query")
+def causal_mask_top_left_but_one_query(n: int, m: int | None = None) -> Array:
+    """Wrong: only a single query is lined up with the last key."""
+    return causal_mask_top_left(n, m) | (n == 1)  # (n, m)
+
+
 @mistake("causal-offset-reversed", "single_head.causal_mask")
 def causal_mask_offset_reversed(n: int, m: int | None = None) -> Array:
     """Wrong: the sign of the offset m − n is turned around."""
