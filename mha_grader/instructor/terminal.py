@@ -116,6 +116,11 @@ def _remarks(record: SubmissionRecord, entry: Entry) -> list[str]:
     found += [f"{name} {CHANGED}" for name, why in entry.waiting(record).items() if why == CHANGED]
     if entry.penalty:
         found.append(_how_late(entry.late_seconds))
+    found += [
+        f"{item.item} out of time"
+        for item in record.items
+        if any(part.status == "timeout" for part in item.parts)
+    ]
     found += ["look at its files"] if record.flags else []
     return found + [f"look at {item.item}" for item in record.items if item.flags]
 
