@@ -38,6 +38,7 @@ def print_collected(found: Collected) -> None:
         ("without a notebook", found.without_notebook),
         ("several notebooks, and none has the assignment's name", found.several),
         ("late, says Canvas, and not by how much (--times can tell)", found.late),
+        ("count for a group, of so many students", found.groups),
         ("left out, since they are nobody's", found.left_out),
     ):
         if names:
