@@ -105,7 +105,8 @@ mutants: $(READY)  ## how strong the hidden tests are: change the reference in e
 same-verdict: $(READY)  ## compare `mha-grade check` with grading on every known mistake and right style (many minutes)
 	$(BIN)/python -m tests.mha_grader.learn.test_same_verdict
 
-soak: $(READY)  ## grade a thousand hand-ins while processes are killed at random (some minutes)
+soak: $(READY)  ## what the tests try, with more draws and for longer; grade a thousand hand-ins while processes are killed (many minutes)
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m soak
 	$(BIN)/python -m tests.mha_grader.killing
 
 bench: exercises  ## the library and the grader against their peers, a few minutes; the book shows it

@@ -12,6 +12,7 @@
 * The other pages run several at a time, before Sphinx starts, which would take one after the other.
 """
 
+import contextlib
 import hashlib
 import os
 import re
@@ -28,6 +29,7 @@ from jupyter_cache.cache.main import JupyterCacheBase
 from jupyter_cache.executors.basic import ExecutionWorkerLocalMProc, ProcessData
 from myst_nb.core.read import is_myst_markdown_notebook
 
+from book.kernels import kernels_that_start_at_once
 from mha_grader.course.kit import NAME, make_public_kit
 
 RESULTS_REST_ON = ["mha_lib", "constraints.txt"]
@@ -87,6 +89,11 @@ def pages_to_run(root: Path) -> list[Path]:
     ]
 
 
+def look_there_first(kernels: str) -> None:
+    """Make Jupyter look for kernels in a folder before it looks elsewhere."""
+    os.environ["JUPYTER_PATH"] = os.pathsep.join(filter(None, [kernels, os.environ.get("JUPYTER_PATH")]))
+
+
 def run_pages(root: Path) -> None:
     """Put the results of all pages that lack them into the cache; what fails is left for Sphinx to report."""
     folder, stamp = root / "_build" / ".jupyter_cache", root / "_build" / "cache.digest"
@@ -106,7 +113,11 @@ def run_pages(root: Path) -> None:
     ]
     if work:
         print("running", *(Path(task.uri).stem for task in work), flush=True)
-        with Pool(AT_ONCE) as pool:
+        many = len(work) > AT_ONCE  # for a few pages it takes longer to import all that pages may need
+        with (
+            kernels_that_start_at_once() if many else contextlib.nullcontext("") as kernels,
+            Pool(AT_ONCE, look_there_first, [kernels]) as pool,
+        ):
             pool.map(ExecutionWorkerLocalMProc(), work, chunksize=1)
             pool.close()  # and not terminate: what runs notebooks may swallow the signal, and then nothing ends
             pool.join()

@@ -25,6 +25,7 @@ from myst_nb.core.read import read_myst_markdown_notebook
 DIRECTIVE = re.compile(r"(?P<fence>`{3,}|:{3,})\{(?P<name>[\w-]+)\} *(?P<title>.*)")
 OPTIONS = re.compile(r"\A(?:---\n(?:.*\n)*?---\n|(?::[\w-]+:.*\n)*)")
 ROLE = re.compile(r"\{([\w:-]+)\}`([^`]*)`")
+ROLE_IN_CODE = re.compile(r"\{\{[\w:-]+\}\}`([^`]*)`")  # as an f-string writes it
 LINK = re.compile(r"\[([^\]]*)\]\((?!https?:)#?([^)\s]*)\)")
 TARGET = re.compile(r"^\(([\w-]+)\)=\n", re.MULTILINE)
 TITLE = re.compile(r"^\(([\w-]+)\)=\n+#+ (.+)$", re.MULTILINE)
@@ -87,7 +88,7 @@ def notebook(
     numbers = {label: number for number, label in enumerate(labels, start=1)}
     for place, cell in enumerate(page.cells):
         if cell.cell_type == "code":
-            made = nbformat.v4.new_code_cell(cell.source)
+            made = nbformat.v4.new_code_cell(ROLE_IN_CODE.sub(r"\1", cell.source))
             if FOLDED & set(cell.metadata.get("tags", [])):
                 made.metadata = nbformat.from_dict({"jupyter": {"source_hidden": True}, "cellView": "form"})
         else:

@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if words in ([], ["-h"], ["--help"]):
             return _learn(["--help"])
         print(
-            f"mha-grade: for all but {' and '.join(ALONE)} the packages of the extra `grade` are needed; "
+            f"mha-grade: all commands but {' and '.join(ALONE)} need the packages of the extra `grade`; "
             f"{error.name} is missing. In a copy of the repository, `make course` installs them",
             file=sys.stderr,
         )

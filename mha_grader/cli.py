@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code.
 
     0: done. 1: the machine or the course is not ready. 2: wrong usage. 3: some hand-ins could not be graded, all
-    others are.
+    others are. 130: stopped from the keyboard.
     """
     return outcome.run(_parser().parse_args(argv))
 

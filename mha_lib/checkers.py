@@ -16,9 +16,9 @@ def check_attention(candidate: Callable[..., Any]) -> None:
     """Raise an error unless `candidate(Q, K, V, mask=None)` is scaled dot-product attention.
 
     Call it only with what its contract allows, and pass the mask by position or by name. Accept every right
-    style: loops, another order of operations, single precision inside. So compare with a tolerance of 1e-5
-    where no score q·k/√d_k, masked or not, is above 10 in size and no value above 5, of 1e-2 with larger
-    scores, and of more in proportion with larger values. Pass float64 arrays, and do not compare dtypes. The
+    style: loops, another order of operations, single precision inside. So compare with a
+    tolerance: 1e-5 if no score q·k/√d_k, masked or not, is above 10 in size and no value is above 5; 1e-2 with
+    larger scores; and more, in proportion, with larger values. Pass float64 arrays, and do not compare dtypes. The
     pair may be a tuple or a list.
 
     Args:
@@ -97,7 +97,7 @@ def check_split_heads(candidate: Callable[..., Any]) -> None:
     Args:
         candidate: takes x `(batch, n, d_model)` and a positive number of heads; returns
             `(batch, heads, n, d_k)`, head i with the features `i*d_k … (i+1)*d_k - 1`. It raises an error of
-            any kind if the heads do not divide d_model, also if there are more heads than features.
+            any kind if the heads do not divide d_model, even if there are more heads than features.
 
     Returns:
         None if it is right.

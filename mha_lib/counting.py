@@ -14,7 +14,7 @@ def count_parameters(
     Args:
         d_model: number of features, an int.
         num_heads: number of query heads, an int that divides `d_model` (you need not check it).
-        num_kv_heads: number of key heads and of value heads, a divisor of `num_heads`. None: `num_heads`.
+        num_kv_heads: number of key heads and of value heads, a divisor of `num_heads`. None means `num_heads`.
         bias: whether each of the four projections has a bias.
 
     Returns:
@@ -39,7 +39,7 @@ def count_parameters(
 def attention_flops(n: int, d_model: int) -> int:
     """Floating-point operations of the matrix products in one forward pass of multi-head self-attention.
 
-    Counted are the four projections, the scores, and the weights applied to the values, for one sequence
+    The count covers the four projections, the scores, and the weights applied to the values, for one sequence
     without a mask. A multiplication and an addition count as 2. Softmax, scale and biases are not counted. The
     number of heads does not matter.
 

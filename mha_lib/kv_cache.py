@@ -10,8 +10,8 @@ from mha_lib.masks import causal_mask
 class CachedAttention:
     """Causal multi-head attention that gets its tokens in chunks and keeps their keys and values.
 
-    Fed chunk by chunk, it gives the outputs of causal multi-head attention on the whole sequence. Only the
-    outputs are graded: you may keep the chunks and compute everything again. Two objects are independent, also
+    Chunk by chunk, it gives the outputs of causal multi-head attention on the whole sequence. Only the
+    outputs are graded: you may keep the chunks and compute everything again. Two objects are independent, even
     with the same weights: neither making an object nor `forward` changes an argument. Later changes of the
     arguments by the caller are not tested.
 

@@ -10,11 +10,11 @@ from mha_lib.transformer import FeedForward
 class LanguageModel(nn.Module):
     """A causal Transformer: from tokens to the logits of the next token at every position.
 
-    Fresh, with `num_layers=5`, `d_model=32` and four heads, it learns in a hundred steps of AdamW with learning
-    rate 0.003 to continue a text by a rule that needs one earlier token at a fixed distance: each step sees 24
-    texts of 12 tokens, of a vocabulary of 12, in which a token follows by a one-to-one rule from the one three
-    places back; on unseen texts the mean of its losses after 5, 8 and 11 tokens is then below 0.6 nats. That
-    takes positions, residual connections, norms, and parameters that an optimizer finds. There is no dropout.
+    A fresh model with `num_layers=5`, `d_model=32` and four heads learns a simple rule in a hundred steps of
+    AdamW with learning rate 0.003. Each step sees 24 texts of 12 tokens, from a vocabulary of 12. In these
+    texts, each token follows by a one-to-one rule from the token three places back. On unseen texts, the mean
+    of the losses after 5, 8 and 11 tokens is then below 0.6 nats. To learn this, the model needs positions,
+    residual connections, norms, and parameters that an optimizer finds. There is no dropout.
 
     Args:
         vocab_size: number of different tokens.
@@ -113,9 +113,9 @@ def sample(
         model: a `LanguageModel`.
         ids: the tokens given, `(batch, n)`, n from 1; n + steps is at most the model's context.
         steps: number of tokens to add, at least 1.
-        seed: of the random draws. The same seed gives the same text, whatever was drawn before; another seed
-            draws anew, and may agree where one token is almost sure. How a seed becomes a text is up to you; you
-            may seed PyTorch's global generator.
+        seed: seed of the random draws. The same seed gives the same text, whatever was drawn before. Another
+            seed gives new draws, which may agree where one token is almost sure. How a seed becomes a text is up
+            to you; you may seed PyTorch's global generator.
         temperature: with 0, each new token is the one with the largest logit (of equal ones, any). Otherwise
             token i is drawn with probability softmax(logits / temperature)[i], independently at every step and
             for every sequence.

@@ -10,7 +10,7 @@ def causal_mask(n: int, m: int | None = None) -> np.ndarray:
 
     Args:
         n: number of queries, an int.
-        m: number of keys, an int of at least `n`. None: as many keys as queries.
+        m: number of keys, an int of at least `n`. None means as many keys as queries.
 
     Returns:
         Boolean `(n, m)`. Entry (i, j), counted from 0, is True exactly if j <= i + (m - n).
@@ -61,12 +61,12 @@ def decoder_mask(n: int, keep: np.ndarray | None = None) -> np.ndarray:
     Args:
         n: number of queries and of keys, an int.
         keep: None or boolean `(batch, n)`, True = real token: any pattern whose first token is real in each
-            sequence. None: all tokens are real.
+            sequence. None means that all tokens are real.
 
     Returns:
         Boolean, broadcastable to `(batch, heads, n, n)`, for example `(batch, 1, n, n)`; without `keep`,
         `(n, n)` and `(1, 1, n, n)` are both right. The entry for query i and key j is True exactly if j <= i
-        and token j is real, also where query i is padding.
+        and token j is real, even where query i is padding.
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.3.
 

@@ -17,7 +17,7 @@ def latent_attention(
 ) -> torch.Tensor:
     """Multi-head attention whose keys and values are all made from one narrow vector for each token.
 
-    That vector, the *latent* c = x W_DKV, is all that a cache must keep. There are no positions in it. The
+    That vector, the *latent* c = x W_DKV, is all that a cache must keep. It contains no positions. The
     weights are used as `x @ W`. The widths d_k and d_v of a head come from the weights: heads * d_k need not be
     d_model, and d_v need not be d_k. Head i owns the columns `i*d_k … (i+1)*d_k - 1` of queries and keys, and
     likewise of the values. Scores are divided by √d_k.

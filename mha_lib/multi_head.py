@@ -88,13 +88,13 @@ def cross_attention(
     """Multi-head attention from one sequence to another: queries from `X`, keys and values from `memory`.
 
     Args:
-        X: tokens that ask, `(batch, n, d_model)`.
-        memory: tokens that are attended to, `(batch, m, d_model)`. m may be smaller or larger than n, and each
+        X: tokens that make the queries, `(batch, n, d_model)`.
+        memory: tokens that make keys and values, `(batch, m, d_model)`. m may be smaller or larger than n, and each
             may be 1.
         W_Q, W_K, W_V, W_O, num_heads: as for `multi_head_attention`. There is no mask.
 
     Returns:
-        The output `(batch, n, d_model)` alone, one row for each token that asks.
+        The output `(batch, n, d_model)` alone, one row for each token of `X`.
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.3.
 

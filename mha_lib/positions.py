@@ -12,18 +12,18 @@ def rotary(x: torch.Tensor, positions: torch.Tensor, base: float = 10000.0) -> t
     Args:
         x: queries or keys `(batch, heads, n, d_k)`, any sizes from 1, d_k even; float32 or float64.
         positions: ints from 0, `(n,)`, or `(batch, n)` if each sequence has its own. They need not start at 0
-            nor be consecutive: with a cache, the first new token may be the hundredth of its text.
+            or be consecutive: with a cache, the first new token may be the hundredth of its text.
         base: pair i rotates by positions · base^(-2i/d_k).
 
     Returns:
-        The rotated features, in shape and dtype of `x`. A token at position 0 stays as it is. Angles may be
+        The rotated features, with the shape and dtype of `x`. A token at position 0 stays as it is. Angles may be
         computed in float32, for float64 too: no tested position is above 500, and each result may be off by
         0.0001.
 
     Raises:
-        ValueError: if d_k is odd; the message holds d_k.
+        ValueError: if d_k is odd; the message contains d_k.
 
-    Source: Su et al. 2021, RoFormer, section 3.2.2; the half-split pairing is the one of GPT-NeoX.
+    Source: Su et al. 2021, RoFormer, section 3.2.2; GPT-NeoX uses the half-split pairing.
 
     >>> x = torch.tensor([[[[1.0, 0.0], [1.0, 0.0]]]])  # (batch, heads, n, d_k): the same token twice
     >>> rotary(x, torch.tensor([0, 1])).round(decimals=4)  # the second is rotated by 1, to cos(1), sin(1)
@@ -54,7 +54,7 @@ def sliding_window_mask(n: int, m: int, window: int) -> torch.Tensor:
         Boolean tensor `(n, m)`, True = may attend. Nothing later is seen.
 
     Raises:
-        ValueError: if `window` is less than 1; the message holds `window`.
+        ValueError: if `window` is less than 1; the message contains `window`.
 
     Source: Beltagy et al. 2020, Longformer, section 3.1.
 

@@ -18,7 +18,7 @@ def attention(
         Q: queries `(..., n, d_k)`.
         K: keys `(..., m, d_k)`.
         V: values `(..., m, d_v)`. The dots are the same leading axes in all three: none, `(batch,)`,
-            `(batch, heads)` or more. n and m may differ or not, either may be 1; d_k and d_v may differ. All
+            `(batch, heads)` or more. n and m may differ, and each may be 1; d_k and d_v may differ. All
             have the same dtype: float32, float64, float16 or bfloat16. They need not be contiguous.
         mask: None or boolean, True = may attend: `(n, m)` or `(batch, 1, n, m)` (padding: `(batch, 1, 1, m)`),
             not `(batch, n, m)`. If `Q` has two or three axes, it is `(n, m)`; with five or more, there is none.
@@ -31,7 +31,7 @@ def attention(
         `(output, weights)` of shapes `(..., n, d_v)` and `(..., n, m)`, in the dtype of the arguments; in
         float16 they may be off by 0.005, in bfloat16 by 0.03. A weight is 0 where the mask is False, and the
         weights of a query sum to 1. If the mask is False for all its keys, its weights and its output are 0.
-        Gradients reach Q, K and V, and none is infinite or NaN, also with queries without keys.
+        Gradients reach Q, K and V, and none is infinite or NaN, even for queries without keys.
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.1, equation 1.
 
@@ -181,7 +181,7 @@ def from_builtin(builtin: nn.MultiheadAttention) -> MultiHeadAttention:
     The two layers read masks the opposite way: True means "ignore" to the built-in one and "may attend" here.
 
     Args:
-        builtin: an `nn.MultiheadAttention` with either `batch_first`, with or without `bias`, with any
+        builtin: an `nn.MultiheadAttention` with any `batch_first`, with or without `bias`, with any
             `dropout`, in float32 or float64, but without `kdim`, `vdim`, `add_bias_kv` and `add_zero_attn`. It
             is not changed.
 

@@ -45,8 +45,8 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # You build the multi-head attention that models are trained with: one product makes the queries of all heads, one
 # transposition gives each head its own, one batched product computes the attention of all heads and sequences.
-# Then come half precision, queries that have nothing to attend to, gradients, dropout, and a mask that moves with
-# the layer.
+# You then deal with half precision, queries that have nothing to attend to, gradients, dropout, and a mask that
+# moves with the layer.
 #
 # | no. | item | points | difficulty | importance | minutes |
 # |---|---|---|---|---|---|
@@ -65,7 +65,7 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # other files of this folder beside the notebook.
 #
 # **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
-# points. Any code that keeps the contract is right. The tests write their own numbers into a layer's parameters,
+# points. Any code that meets the contract is right. The tests write their own numbers into a layer's parameters,
 # so it does not matter how you initialise them. Use PyTorch; `nn.MultiheadAttention` itself is no answer to items
 # 2 and 3: its parameters have other names.
 #
@@ -89,12 +89,12 @@ from checks import (
 
 # %% role="check"
 VIEWED_AT_FIRST = (
-    "view went straight to (b, h, n, d_k) and mixed up tokens: (b, n, h, d_k) first, then transpose"
+    "view went straight to (b, h, n, d_k) and mixed up tokens: view as (b, n, h, d_k) first, then transpose"
 )
 VIEWED_AT_LAST = (
-    "the heads were joined without transposing back to (b, n, h, d_k) before, which mixes up tokens"
+    "the heads were joined without transposing back to (b, n, h, d_k) first, which mixes up tokens"
 )
-VIEWED_AT_ONCE = f"{VIEWED_AT_FIRST}; and so backwards at the end"
+VIEWED_AT_ONCE = f"{VIEWED_AT_FIRST}; do the reverse at the end"
 
 # %% [markdown] id="given_text"
 # **Given:** `head_dim` from the assignment on multi-head attention. Its code is in `given.py` beside this
@@ -114,7 +114,7 @@ from mha_lib.heads import head_dim
 #
 # Three things are new. The tensors may be in half precision: the largest `float16` is 65,504, and a `bfloat16`
 # has three digits. A query may have no key at all, for example in a sequence of padding alone. And gradients must
-# pass.
+# pass through.
 #
 # <details><summary>Hint: the mask</summary>
 #
@@ -244,7 +244,7 @@ def values(rng):
     example="attention(torch.ones(2, 1), torch.tensor([[1.0]]), torch.tensor([[10.0]]))",
 )
 def other_sizes(rng):
-    "There may be more queries than keys, or as many, a single query, a single key."
+    "There may be more queries than keys, as many, a single query, or a single key."
     for n, m in ((7, 4), (6, 6), (1, 5), (5, 1), (1, 1)):
         expect_output(*scalar_qkv(rng, n=n, m=m))
 
@@ -322,7 +322,7 @@ def mask_with_as_many_keys_as_queries(rng):
     "torch.tensor([[[[True, False]]], [[[False, True]]]]))",
 )
 def mask_for_each_sequence(rng):
-    "A mask (n, m) holds for all sequences and heads; with one of (batch, 1, n, m) each sequence has its own."
+    "A mask (n, m) holds for all sequences and heads; a mask (batch, 1, n, m) gives each sequence its own."
     expect_output(*undecided_qkv(rng, 2, 3), random_mask(rng, 5, 7))
     expect_output(*undecided_qkv(rng, 2, 3), random_mask(rng, 2, 1, 5, 7))
 
@@ -334,7 +334,7 @@ def mask_for_each_sequence(rng):
     "torch.tensor([[True, True, False]]))",
 )
 def masked_weights(rng):
-    "The weights that are returned are those after the mask: 0 where it is False, and with sum 1."
+    "The returned weights are those after the mask: 0 where it is False, with sum 1."
     expect_weights(*scalar_qkv(rng), random_mask(rng, 5, 7))
 
 
@@ -363,7 +363,7 @@ def large_scores(rng):
     "torch.tensor([[False, False]]))[0]",
 )
 def nothing_to_attend_to(rng):
-    "The output of a query that may attend to nothing is 0, and the others are what they should be."
+    "The output of a query that may attend to nothing is 0, and the other outputs are right."
     expect_output(*scalar_qkv(rng), random_mask(rng, 5, 7, empty_rows=2))
     mask = random_mask(rng, 2, 1, 5, 7, empty_rows=2)
     mask[1] = False  # a sequence that is all padding
@@ -394,7 +394,7 @@ def gradient(rng):
 
 @part(points=1)
 def gradient_with_nothing_to_attend_to(rng):
-    "All gradients are finite, and right, also if some queries may attend to nothing."
+    "All gradients are finite and right, even if some queries may attend to nothing."
     expect_gradients_of_tokens(rng, *scalar_qkv(rng), random_mask(rng, 5, 7, empty_rows=2))
 
 
@@ -417,7 +417,7 @@ def expect_half(rng, dtype, tolerance):
     "torch.tensor([[True, False]]))",
 )
 def float16(rng):
-    "In float16, under a mask, nothing overflows, and the output is in float16."
+    "In float16, under a mask, nothing overflows, and the output has dtype float16."
     expect_half(rng, torch.float16, 5e-3)
 
 
@@ -427,7 +427,7 @@ def float16(rng):
     "torch.ones(2, 1).bfloat16(), torch.tensor([[True, False]]))",
 )
 def bfloat16(rng):
-    "In bfloat16, under a mask, the output is right within 0.03, and in bfloat16."
+    "In bfloat16, under a mask, the output is right within 0.03 and has dtype bfloat16."
     expect_half(rng, torch.bfloat16, 3e-2)
 
 
@@ -448,7 +448,7 @@ def float64(rng):
     example="attention(torch.zeros(1, 1).half(), torch.zeros(2, 1).half(), torch.ones(2, 1).half())[1]",
 )
 def dtype_of_weights(rng):
-    "The weights have the dtype of the arguments as well, in half precision too."
+    "The weights, too, have the dtype of the arguments, even in half precision."
     for dtype, tolerance in ((torch.float16, 5e-3), (torch.bfloat16, 3e-2), (torch.float64, 1e-5)):
         arguments = half_qkv(rng, dtype)
         weights = pair_of(attention(*arguments))[1]
@@ -481,8 +481,8 @@ def inputs_unchanged(rng):
 # **Book** *Batched attention*, sections *From a loop to one product* and
 # *Dropout belongs between softmax and values*
 #
-# In a loop over heads, head i has its own projection, `(d_model, d_k)`. Put the projections of all heads side by
-# side, and one product makes the queries of all: **head i owns the features `i*d_k` to `(i+1)*d_k - 1`**. Then
+# In a loop over heads, head i has its own projection, `(d_model, d_k)`. If you put the projections of all heads
+# side by side, one product makes the queries of all: **head i owns the features `i*d_k` to `(i+1)*d_k - 1`**. Then
 # each head gets its own axis:
 #
 # | | shape |
@@ -654,7 +654,7 @@ def scores(rng):
 
 @part(points=1, needs="values", example="filled(MultiHeadAttention(2, 1))(torch.eye(2)[None])")
 def biases(rng):
-    "All four linear layers have a bias, and use it."
+    "All four linear layers have a bias and use it."
     expect_output(layers(rng, 1, 1, "any", biases=True), tensor(rng.normal(size=(2, 5, 1))))
 
 
@@ -684,7 +684,7 @@ def another_mask_at_each_call(rng):
     "torch.tensor([[[[True, False]] * 2], [[[False, True]] * 2]]))",
 )
 def mask_for_each_sequence(rng):
-    "A mask of shape (batch, 1, n, n) holds for all heads of a sequence, and each sequence has its own."
+    "A mask of shape (batch, 1, n, n) gives each sequence its own mask, the same for all heads."
     expect_output(layers(rng, 12, 3, "equal"), tokens(rng, 2, 5, 12, 3), tensor(random_mask(rng, 2, 1, 5, 5)))
 
 
@@ -712,7 +712,7 @@ def gradient(rng):
 
 @part(points=1, needs="nothing_to_attend_to")
 def gradient_with_nothing_to_attend_to(rng):
-    "All gradients are finite, and right, also if a token may attend to nothing."
+    "All gradients are finite and right, even if a token may attend to nothing."
     layer, expected = layers(rng, scores="any", d_model=1)
     arguments = [tensor(rng.normal(size=(2, 5, 1))), tensor(random_mask(rng, 5, 5, empty_rows=1))]
     expect_gradients(rng, layer, expected, arguments, [0, *WEIGHTS])
@@ -720,7 +720,7 @@ def gradient_with_nothing_to_attend_to(rng):
 
 @part(points=1, needs="values")
 def no_dropout_by_default(rng):
-    "Without an argument for it there is no dropout, in training either."
+    "Without a dropout argument there is no dropout, not even in training."
     layer, expected = layers(rng, scores="equal")
     layer.train()
     expect_output((layer, expected), tokens(rng, 2, 5, 6))
@@ -728,7 +728,7 @@ def no_dropout_by_default(rng):
 
 @part(points=1, needs="values")
 def no_dropout_in_eval_mode(rng):
-    "In eval mode the output is what it would be without dropout, whatever the probability."
+    "In eval mode the output equals the output without dropout, whatever the probability is."
     expect_output(layers(rng, scores="equal", dropout=1.0), tokens(rng, 2, 5, 6))
 
 
@@ -757,13 +757,13 @@ def dropout_of_weights(rng):
     kept = ((blocks[0] - blocks[1]).abs() <= 1e-4).all(dim=-1)
     expect(not kept.all(), "in training nothing was dropped")
     expect(not (dropped | kept).all(), "the weights that are not dropped should grow by 1/(1 - dropout)")
-    expect((dropped | doubled).all(), "something else than weights was dropped")
-    expect(dropped.any() and doubled.any(), "all weights of all tokens had the same fate")
+    expect((dropped | doubled).all(), "something other than weights was dropped")
+    expect(dropped.any() and doubled.any(), "all weights of all tokens were dropped or kept together")
 
 
 @part(points=1, needs="several_heads")
 def a_draw_for_each_weight(rng):
-    "Each weight is drawn independently: in each head, query, key and sequence, at each call."
+    "Dropout draws each weight independently: for each head, query, key and sequence, at each call."
     batch, n, num_heads = 2, 5, 3
     d_model = n * num_heads
     # All scores are equal, and in each head the value of token j is 1 in feature j and 0 elsewhere, so that what
@@ -828,10 +828,10 @@ def input_unchanged(rng):
 ### END HIDDEN TESTS
 
 # %% [markdown] id="see_batch"
-# **Look at it.** The same attention twice: all heads in one batched product, and one head after the other. The
-# results are equal, and every line needs the same number of multiplications, since more heads are narrower. Only
-# the number of calls from Python grows, and with short sequences the calls take most of the time. The times are
-# the best of five, on one core.
+# **Look at it.** The cell computes the same attention twice: all heads in one batched product, and one head after
+# the other. The results are equal, and every line needs the same number of multiplications, since more heads are
+# narrower. Only the number of calls from Python grows, and with short sequences the calls take most of the time.
+# The times are the best of five, on one core.
 
 # %% role="show" id="measure_batch"
 import time
@@ -995,7 +995,7 @@ def scores(rng):
 
 @part(points=2, needs="one_head", example="filled(CausalSelfAttention(2, 1, 3))(torch.eye(2)[None])")
 def shorter_sequences(rng):
-    "n may be smaller than max_len, and another one at each call."
+    "n may be smaller than max_len, and may change from call to call."
     pair = layers(rng, max_len=8)
     for n in (3, 7, 1, 8):
         expect_output(pair, tokens(rng, 2, n, 6))
@@ -1003,13 +1003,13 @@ def shorter_sequences(rng):
 
 @part(points=1, needs="one_head", example="filled(CausalSelfAttention(2, 1, 3))(torch.eye(2)[None])")
 def biases(rng):
-    "Both linear layers have a bias, and use it."
+    "Both linear layers have a bias and use it."
     expect_output(layers(rng, 1, 1, equal=False, biases=True), tokens(rng, 2, 5, 1))
 
 
 @part(points=1, needs="one_head")
 def nothing_leaks_from_the_future(rng):
-    "Other tokens at the end, however large, change no earlier output."
+    "A change of the last tokens, however large, changes no earlier output."
     layer, expected = layers(rng)
     x = tokens(rng, 2, 5, 6)
     before = expected(x)
@@ -1103,8 +1103,8 @@ def input_unchanged(rng):
 # | `training` | `True` in training, `False` in eval mode |
 # | `batch_first` | whether *it* takes `(batch, n, d_model)` or `(n, batch, d_model)` |
 #
-# The item builds on your `MultiHeadAttention`, but most parts of the test read the weights by their names, so you
-# can have their points with a layer that does not compute the right thing yet.
+# The item builds on your `MultiHeadAttention`. But most parts of the test read the weights by their names, so you
+# can earn their points before your layer computes the right thing.
 #
 # <details><summary>Hint: copying</summary>
 #
@@ -1180,7 +1180,9 @@ def expect_state(layer, here, *wanted):
         right |= {f"{name}.bias": torch.zeros(D_MODEL, dtype=here.in_proj_weight.dtype) for name in NAMES}
     found = layer.state_dict()
     expect(isinstance(found, dict), "from_builtin should return a MultiHeadAttention")
-    expect("in_proj_weight" not in found, "what came back is the built-in layer, and no MultiHeadAttention")
+    expect(
+        "in_proj_weight" not in found, "from_builtin returned the built-in layer, not a MultiHeadAttention"
+    )
     for name in wanted:
         expect(name in found, f"the layer has no {name} in its state dict")
         expect_close(found[name], right[name], what=name)
@@ -1195,7 +1197,7 @@ def expect_same_output(layer, here, x):
 
 @part(points=3)
 def projections(rng):
-    "q_proj, k_proj and v_proj have the weights that in_proj_weight holds one above the other."
+    "q_proj, k_proj and v_proj have the weights that in_proj_weight stacks in this order."
     builtin, here = builtins(rng)
     expect_state(converted(builtin), here, "q_proj.weight", "k_proj.weight", "v_proj.weight")
 
@@ -1225,7 +1227,7 @@ def same_output(rng):
 
 @part(points=1, needs="same_output")
 def built_in_layer_with_the_sequence_first(rng):
-    "The new layer takes (batch, n, d_model) also if the built-in one takes (n, batch, d_model)."
+    "The new layer takes (batch, n, d_model) even if the built-in one takes (n, batch, d_model)."
     builtin, here = builtins(rng, batch_first=False)
     layer = converted(builtin)
     layer.eval()
@@ -1241,7 +1243,7 @@ def built_in_layer_without_biases(rng):
 
 @part(points=1, needs="projections")
 def weights_are_copies(rng):
-    "Later changes of the built-in layer do not reach the new one."
+    "Later changes to the built-in layer do not reach the new one."
     builtin, here = builtins(rng)
     layer = converted(builtin)
     zeros = {"in_proj_weight": tensor(np.zeros((3 * D_MODEL, D_MODEL)))}
@@ -1286,7 +1288,7 @@ def dropout(rng):
 
 @part(points=1, needs="same_output")
 def mode(rng):
-    "The new layer is in training if the built-in one is, and in eval mode if that is."
+    "The new layer has the mode of the built-in one, training or eval."
     builtin, _ = builtins(rng, dropout=1.0)
     x = tensor(rng.normal(size=(2, 5, D_MODEL)))
     for name, training in (("eval", False), ("train", True)):
@@ -1385,7 +1387,7 @@ def values(rng):
     example="sdpa_attention(torch.full((1, 4), 2.0), 2 * torch.eye(4)[:2], torch.tensor([[0.0], [10.0]]))",
 )
 def scale(rng):
-    "The scores are divided by √d_k once, and leading axes may be any number."
+    "The scores are divided by √d_k once, and there may be any number of leading axes."
     for leading in ((), (2,), (2, 3), (4, 2, 3)):
         expect_output(*wide_qkv(rng, *leading))
 
@@ -1396,7 +1398,7 @@ def scale(rng):
     example="sdpa_attention(torch.ones(2, 1), torch.tensor([[1.0]]), torch.tensor([[10.0]]))",
 )
 def other_sizes(rng):
-    "There may be more queries than keys, or as many, a single query, a single key."
+    "There may be more queries than keys, as many, a single query, or a single key."
     for n, m in ((7, 4), (6, 6), (1, 5), (5, 1), (1, 1)):
         expect_output(*scalar_qkv(rng, n=n, m=m))
 
@@ -1428,7 +1430,7 @@ def mask_with_as_many_keys_as_queries(rng):
     "torch.arange(4.0).view(2, 1, 2, 1), torch.tensor([[[[True, False]]], [[[False, True]]]]))",
 )
 def mask_for_each_sequence(rng):
-    "A mask (n, m) holds for all sequences and heads; with one of (batch, 1, n, m) each sequence has its own."
+    "A mask (n, m) holds for all sequences and heads; a mask (batch, 1, n, m) gives each sequence its own."
     expect_output(*scalar_qkv(rng, 2, 3), random_mask(rng, 5, 7))
     expect_output(*scalar_qkv(rng, 2, 3), random_mask(rng, 2, 1, 5, 7))
 
@@ -1440,14 +1442,14 @@ def mask_for_each_sequence(rng):
     "torch.tensor([[False, False]]))",
 )
 def nothing_to_attend_to(rng):
-    "The output of a query that may attend to nothing is 0, and the others are what they should be."
+    "The output of a query that may attend to nothing is 0, and the other outputs are right."
     expect_output(*scalar_qkv(rng), random_mask(rng, 5, 7, empty_rows=2))
     expect_output(*scalar_qkv(rng, 2, 3), random_mask(rng, 2, 1, 5, 7, empty_rows=2))
 
 
 @part(points=1, needs="nothing_to_attend_to")
 def gradient(rng):
-    "All gradients are finite, and right, also if some queries may attend to nothing."
+    "All gradients are finite and right, even if some queries may attend to nothing."
     arguments = [*map(tensor, scalar_qkv(rng)), tensor(random_mask(rng, 5, 7, empty_rows=2))]
     expect_gradients(rng, sdpa_attention, reference.attention, arguments, [0, 1, 2])
 
@@ -1459,7 +1461,7 @@ def gradient(rng):
     "torch.tensor([[True, False]]))",
 )
 def other_dtypes(rng):
-    "The output has the dtype of the arguments: float16, bfloat16 and float64."
+    "The output has the dtype of the arguments, in float16, bfloat16 and float64."
     for dtype, tolerance in ((torch.float16, 5e-3), (torch.bfloat16, 3e-2), (torch.float64, 1e-5)):
         arguments = [tensor(rng.uniform(size=size)).to(dtype) for size in [(5, 1), (7, 1), (7, 1)]]
         mask = tensor(random_mask(rng, 5, 7))

@@ -29,7 +29,7 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # A model that writes text makes one token at a time, and each new token attends to all earlier ones. The
 # arithmetic of the heads is then cheap; reading their keys and values from memory takes the time. You build the
-# three answers of the field: query heads *share* keys and values, a *cache* keeps keys and values from token to
+# three usual remedies: query heads *share* keys and values, a *cache* keeps keys and values from token to
 # token, and heads that do little are *pruned*.
 #
 # | no. | item | points | difficulty | importance | minutes |
@@ -44,11 +44,11 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # **How to work.** Each item's docstring is its contract. Replace `# YOUR CODE HERE` and
 # `raise NotImplementedError()`, keep the names and the parameters, and run the check below. It prints `ok`, or
-# one sentence that says what is wrong. No item needs your code of another one. You may add cells. Keep the other
+# one sentence that says what is wrong. No item needs your code from another one. You may add cells. Keep the other
 # files of this folder beside the notebook.
 #
 # **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
-# points. Any code that keeps the contract is right, a loop as well as one line. Use NumPy and nothing else.
+# points. Any code that meets the contract is right, a loop as well as one line. Use NumPy and nothing else.
 #
 # `batch` counts sequences, `n` tokens, `t` the tokens of one chunk, `m` the tokens so far, `num_heads` query
 # heads, `num_kv_heads` key heads and as many value heads. `d_model` is the width of the layer, `d_k` that of a
@@ -71,7 +71,7 @@ from checks import (
 )
 
 # %% [markdown] id="given_text"
-# **Given: what you built before.** The code is in `given.py` beside this notebook. You may use all of it, or
+# **Given:** the code that you built before. It is in `given.py` beside this notebook. You may use all of it, or
 # write your own.
 
 # %% role="given" id="given_pieces"
@@ -100,8 +100,8 @@ from mha_lib.heads import head_dim, split_heads, combine_heads
 #
 # <details><summary>Hint: from few heads to many</summary>
 #
-# Compare `np.repeat([0, 1, 2], 2)` with `np.tile([0, 1, 2], 2)`. Which is the row of the table above? Both also
-# work along one axis of an array.
+# Compare `np.repeat([0, 1, 2], 2)` with `np.tile([0, 1, 2], 2)`. Which of them gives the row of the table above?
+# Both also work along one axis of an array.
 # </details>
 
 # %% role="solution" item="grouped_query_attention"
@@ -169,7 +169,7 @@ def expect_output(arguments):
     "np.array([[1.0, 2.0], [10.0, 20.0]]), np.eye(2), 2, 2)",
 )
 def as_many_key_heads(rng):
-    "With as many key heads as query heads, it is multi-head attention."
+    "With as many key heads as query heads, the layer is multi-head attention."
     expect_output(decided(rng))
 
 
@@ -211,7 +211,7 @@ def scale(rng):
     "np.eye(8)[:, :4], np.eye(8), 4, 2)",
 )
 def scale_in_groups(rng):
-    "The width d_k is d_model / num_heads, also with fewer key heads."
+    "The width d_k is d_model / num_heads, even with fewer key heads."
     for num_kv_heads in (2, 1):
         W_Q = rng.normal(size=(32, 32)) / np.sqrt(32)
         W_K, W_V = rng.normal(size=(2, 32, 8 * num_kv_heads)) / np.sqrt(32)
@@ -235,7 +235,7 @@ def output_projection(rng):
     "np.eye(2), 2, 2)",
 )
 def batch(rng):
-    "Each sequence of a batch is treated by itself, also if it is a single token."
+    "Each sequence of a batch is treated by itself, even one of a single token."
     expect_output(decided(rng, batch=3))
     expect_output(decided(rng, batch=2, n=1))
 
@@ -247,7 +247,7 @@ def batch(rng):
     "np.eye(4)[:, :2], np.eye(4), 4, 2)",
 )
 def groups_in_a_batch(rng):
-    "Each sequence of a batch has its own keys and values, also where heads share them."
+    "Each sequence of a batch has its own keys and values, even where heads share them."
     expect_output(decided(rng, batch=2, num_kv_heads=3))
     expect_output(decided(rng, batch=3, num_kv_heads=2))
 
@@ -336,7 +336,7 @@ def default_size(rng):
 
 @part(points=1, example="kv_cache_bytes(1, 1, 1, 1, 1, 4)")
 def other_sizes(rng):
-    "With bytes_per_value, a number takes as many bytes as that."
+    "With bytes_per_value, a number takes that many bytes."
     sizes = some_sizes(rng)
     expect_as_many(bytes_of(sizes, 4), 4 * bytes_of(sizes, 1))
     expect_as_many(bytes_of(sizes, 2), 2 * bytes_of(sizes, 1))
@@ -344,7 +344,7 @@ def other_sizes(rng):
 
 @part(points=1, needs="values", example="kv_cache_bytes(3**9, 3**9, 3**5, 3**5, 3**7, 2)")
 def whole_number(rng):
-    "The result is an int, exact also when it is large."
+    "The result is an int, and it is exact even when it is large."
     sizes = [3 ** int(power) for power in rng.permutation([9, 9, 5, 5, 7])]
     expect_equal(kv_cache_bytes(*sizes, 2), reference.kv_cache_bytes(*sizes), NUMBER)
 
@@ -356,9 +356,9 @@ def whole_number(rng):
 # shows the cache of one sequence for these, without sharing, and with one key head. The weights of the model take
 # about 140 GB in 16 bits.
 #
-# What does sharing cost? Ainslie and others (2023, table 1) measured a T5 model with 64 heads. With as many key
-# heads, its average score was 47.2 and its inference time 1.51; with 8 key heads 47.1 and 0.28; with one, 46.6
-# and 0.24.
+# What does sharing cost? Ainslie and others (2023, table 1) measured a T5 model with 64 heads. With 64 key heads,
+# its average score was 47.2 and its inference time 1.51 (in the paper's unit). With 8 key heads, the score was 47.1
+# and the time 0.28. With one key head, the score was 46.6 and the time 0.24.
 
 # %% role="show" id="print_kv_cache_bytes"
 print("GB of cache:     64 key heads    8 key heads    1 key head")
@@ -377,8 +377,8 @@ for n in (1_000, 4_000, 32_000, 128_000):
 #
 # <details><summary>Hint: what to keep</summary>
 #
-# Keys and values of all tokens so far, both as `(batch, heads, m, d_k)`. `np.concatenate` joins old and new along
-# the axis of the tokens. What is there before the first chunk?
+# Keep the keys and values of all tokens so far, both as `(batch, heads, m, d_k)`. `np.concatenate` joins old and
+# new along the axis of the tokens. What is there before the first chunk?
 # </details>
 #
 # <details><summary>Hint: the mask</summary>
@@ -498,7 +498,7 @@ def expect_last(layer, X, weights):
     ".forward(np.array([[[2.0], [4.0], [9.0]]]))",
 )
 def one_chunk(rng):
-    "The first chunk gets causal multi-head attention."
+    "The output for the first chunk is that of causal multi-head attention."
     X, weights = decided(rng)
     expect_outputs(CachedAttention(*weights), X, weights, 7)
 
@@ -509,7 +509,7 @@ def one_chunk(rng):
     "[np.array([[[2.0]]]), np.array([[[4.0]]]), np.array([[[9.0]]])]))[2]",
 )
 def token_by_token(rng):
-    "Fed one token at a time, it gives what causal attention gives on the whole sequence."
+    "One token at a time, the layer gives the outputs of causal attention on the whole sequence."
     X, weights = decided(rng)
     expect_outputs(CachedAttention(*weights), X, weights, 1, 1, 1, 1, 1, 1, 1)
 
@@ -520,7 +520,7 @@ def token_by_token(rng):
     "[np.array([[[2.0], [4.0]]]), np.array([[[9.0], [1.0]]])]))[1]",
 )
 def chunks(rng):
-    "Fed chunks of any sizes, it gives what causal attention gives on the whole sequence."
+    "In chunks of any sizes, the layer gives the outputs of causal attention on the whole sequence."
     X, weights = decided(rng, n=11)
     expect_outputs(CachedAttention(*weights), X, weights, *rng.permutation([2, 3, 4]), 2)
     expect_outputs(CachedAttention(*weights), X, weights, 1, 5, *rng.permutation([1, 4]))
@@ -576,7 +576,7 @@ def output_projection(rng):
 
 @part(points=1, needs="token_by_token")
 def reset(rng):
-    "After a reset the cache is empty, and another number of sequences may come."
+    "After a reset the cache is empty, and the next batch may have another size."
     X, weights = decided(rng, batch=1)
     layer = CachedAttention(*weights)
     layer.forward(X)
@@ -589,7 +589,7 @@ def reset(rng):
 
 @part(points=1, needs="token_by_token")
 def two_objects(rng):
-    "Two objects that get their tokens in turn do not see each other's tokens."
+    "Two objects that are used in turn do not see each other's tokens."
     X, weights = decided(rng)
     Y, other_weights = decided(rng)
     layer, other = CachedAttention(*weights), CachedAttention(*other_weights)
@@ -725,7 +725,7 @@ def expect_output(arguments):
     "np.array([[1.0, 2.0], [10.0, 20.0]]), np.eye(2), 2)",
 )
 def full_width(rng):
-    "With heads that together are as wide as the model, it is multi-head attention."
+    "If the heads together are as wide as the model, the layer is multi-head attention."
     expect_output(decided(rng))
 
 
@@ -756,7 +756,7 @@ def wider(rng):
     "np.eye(3, 2), np.eye(2, 3), 1)",
 )
 def scale(rng):
-    "The scores are divided by the square root of the width that the heads have."
+    "The scores are divided by the square root of the heads' own width."
     X, weights = rng.normal(size=(1, 5, 60)), rng.normal(size=(3, 60, 24)) / np.sqrt(30)
     expect_output((X, *weights, np.eye(24, 60), 3))
 
@@ -778,7 +778,7 @@ def output_projection(rng):
     "np.eye(2), 2)",
 )
 def batch(rng):
-    "Each sequence of a batch is treated by itself, also if it is a single token."
+    "Each sequence of a batch is treated by itself, even one of a single token."
     expect_output(decided(rng, batch=2))
     expect_output(decided(rng, batch=3, n=1))
 
@@ -790,7 +790,7 @@ def batch(rng):
     "np.eye(3, 2), np.eye(2, 3), 2)",
 )
 def narrower_in_a_batch(rng):
-    "Each sequence of a batch is treated by itself, also by narrower heads."
+    "Narrower heads, too, treat each sequence of a batch by itself."
     expect_output(decided(rng, batch=3, num_heads=2))
     expect_output(decided(rng, batch=2, num_heads=1))
 
@@ -856,7 +856,7 @@ check_number(
     "number of heads that are left",
     pruned[4],
     3,
-    mistakes={"it is the number from before": 4, "it is the number of heads that are gone": 1},
+    mistakes={"this is the number before pruning": 4, "this is the number of removed heads": 1},
 )
 check_close(
     "W_K without heads 0 and 2, its columns in ascending order",
@@ -915,7 +915,7 @@ def expect_pruned(rng, weights, num_heads, heads):
     "np.ones((6, 1)), 3, [2])",
 )
 def one_head(rng):
-    "Without one of its heads, the layer gives what the others give."
+    "Without one of its heads, the layer gives the output of the other heads."
     expect_pruned(rng, some_layer(rng), 5, [int(rng.integers(2, 5))])
 
 
@@ -977,9 +977,9 @@ def inputs_unchanged(rng):
 ### END HIDDEN TESTS
 
 # %% [markdown] id="see_pruning"
-# **Look at it.** A layer has eight heads; the rows of `W_O` of each are two thirds as large as those of the head
-# before. Heads are removed one after the other, the least important first or the most important first, and the
-# plot shows how far the output moves. In a later assignment, *The heads of a trained model*, you measure the
+# **Look at it.** A layer has eight heads; each head's rows of `W_O` are two thirds as large as those of the
+# previous head. Heads are removed one after the other, the least important first or the most important first, and
+# the plot shows how far the output moves. In a later assignment, *The heads of a trained model*, you measure the
 # importance of real heads.
 
 # %% role="show" id="plot_pruning"

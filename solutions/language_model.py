@@ -65,7 +65,7 @@ import matplotlib.pyplot as plt
 from checks import check_LanguageModel, check_loss, check_sample
 
 # %% [markdown] id="given_text"
-# **Given:** `attention` and `FeedForward` from the assignments before this one. Their code is in `given.py` beside
+# **Given:** `attention` and `FeedForward` from earlier assignments. Their code is in `given.py` beside
 # this notebook. Use them where you like.
 
 # %% role="given" id="given_pieces"
@@ -82,8 +82,8 @@ from mha_lib.transformer import FeedForward
 #
 # <details><summary>Hint: the parts</summary>
 #
-# Two embeddings, one for tokens and one for positions, added; `num_layers` pre-norm blocks; a last norm; a linear
-# layer to `vocab_size`. Put the blocks into an `nn.ModuleList`.
+# Add two embeddings, one for tokens and one for positions. Then come `num_layers` pre-norm blocks, a last norm and
+# a linear layer to `vocab_size`. Put the blocks into an `nn.ModuleList`.
 # </details>
 #
 # <details><summary>Hint: the cache</summary>
@@ -134,7 +134,7 @@ def model_of(rng, *sizes):
 
 @part(points=2)
 def reads_the_text(rng):
-    "The logits have the right shape; at every position they depend on its token and on the first one."
+    "The logits have the right shape, and at every position they depend on its token and on the first token."
     model, ids = model_of(rng), drawn(rng)
     got = logits_of(model, ids)
     for place in (0, 5):
@@ -148,7 +148,7 @@ def reads_the_text(rng):
 
 @part(points=3, needs="reads_the_text")
 def no_look_ahead(rng):
-    "Other tokens later in the text change no earlier logits."
+    "A change of later tokens does not change earlier logits."
     model, ids = model_of(rng), drawn(rng)
     got = logits_of(model, ids)
     for place in (1, 4, 8):
@@ -205,7 +205,7 @@ BOUND = 0.6  # nats; guessing has log(12) = 2.5, the reference about 0.02
 
 @part(points=6, needs="reads_the_text")
 def learns(rng):
-    "Trained for a hundred steps on a text with a simple rule, it predicts texts that it has not seen."
+    "After a hundred training steps on texts with a simple rule, the model predicts unseen texts."
     rule = rng.permutation(12)
     model = model_of(rng, 12, 32, 4, 5, CONTEXT)
     optimizer = construct(model, "torch.optim.AdamW", keep(model.parameters), lr=3e-3)
@@ -234,7 +234,7 @@ def learns(rng):
 # **Points** {points loss} · **Book** *A language model of one's own*, section *The loss*
 #
 # Every position predicts the next token. The loss is the mean of −log p over all these predictions, where p is
-# the probability that the model gave to the token that came.
+# the probability that the model gave to the right token.
 #
 # <details><summary>Hint</summary>
 #
@@ -365,18 +365,18 @@ def written(result, ids, steps):
 
 @part(points=4)
 def greedy(rng):
-    "With temperature 0 each new token is the most likely one after all that stands before it."
+    "With temperature 0, each new token is the most likely one, given all tokens before it."
     model, ids = model_of(rng), tensor(rng.integers(11, size=(3, 5)))
     text = written(sample(model, ids, 8, 0, 0.0), ids, 8)
     logits = model(text[:, :-1])[:, 4:]
     taken = logits.gather(2, text[:, 5:, None]).squeeze(2)
     behind = (logits.amax(dim=2) - taken).max()
-    expect(float(behind) <= 1e-3, "a token was taken that is not the most likely one after the text so far")
+    expect(float(behind) <= 1e-3, "sample took a token that is not the most likely one after the text so far")
 
 
 @part(points=1, needs="greedy")
 def one_token_and_one_step(rng):
-    "It may start from a single token, and add a single one."
+    "The function may start from a single token and add a single token."
     model, ids = model_of(rng), tensor(rng.integers(11, size=(2, 1)))
     expect_equal(sample(model, ids, 1, 0, 0.0).numpy(), reference_step(model, ids).numpy(), "the text")
 
@@ -387,7 +387,7 @@ def reference_step(model, ids):
 
 @part(points=2, needs="greedy")
 def seed(rng):
-    "The same seed gives the same text, whatever was drawn before, and another seed gives another one."
+    "The same seed gives the same text, whatever was drawn before. Another seed gives another text."
     model, ids = model_of(rng), tensor(rng.integers(11, size=(4, 3)))
     construct(sample, "torch.manual_seed", 0)
     first = written(sample(model, ids, 12, 5), ids, 12)

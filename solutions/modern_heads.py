@@ -49,11 +49,11 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # **How to work.** Each item's docstring is its contract. Replace `# YOUR CODE HERE` and
 # `raise NotImplementedError()`, keep the names and the parameters, and run the check below. It prints `ok`, or
-# one sentence that says what is wrong. No item needs your code of another one. You may add cells and functions.
+# one sentence that says what is wrong. No item needs your code from another one. You may add cells and functions.
 # Keep the other files of this folder beside the notebook.
 #
 # **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
-# points. Any code that keeps the contract is right.
+# points. Any code that meets the contract is right.
 #
 # `batch` counts sequences, `n` queries, `m` keys and values, `num_heads` heads. `d_model` is the width of the
 # layer, `d_k` that of a head's queries and keys, `d_v` that of its values, `d_c` that of the latent vectors.
@@ -89,9 +89,9 @@ from mha_lib.torch_attention import attention
 #
 # **Points** {points rotary} · **Book** *Position and heads*, section *Rotary positions*
 #
-# The features of a query are taken in pairs, and each pair is a point of a plane. A token at position p has its
-# pairs rotated by an angle that grows with p; keys likewise. In the dot product of a query at position p and a
-# key at position r the two angles are subtracted, so the score depends on p − r alone.
+# The features of a query are taken in pairs, and each pair is a point of a plane. For a token at position p, each
+# pair is rotated by an angle that grows with p. Keys are rotated in the same way. In the dot product of a query at
+# position p and a key at position r the two angles are subtracted, so the score depends on p − r alone.
 #
 # There are two conventions for pairs. Here it is the **half-split** one: features i and i + d_k/2 are a pair, for
 # i from 0 to d_k/2 − 1. (The other, *interleaved*, pairs features 2i and 2i + 1. Weights trained with one do not
@@ -213,7 +213,7 @@ def other_bases(rng):
 
 @part(points=2, needs="one_pair", example="rotary(torch.ones(1, 1, 2, 2), torch.tensor([3, 5]))")
 def any_positions(rng):
-    "Positions need not start at 0 nor be consecutive, as with the tokens after a cache."
+    "Positions need not start at 0 or be consecutive, as for tokens after a cache."
     expect_turned(features(rng, 2, 3, 5, 2), rng.choice(np.arange(1, 500), 5, replace=False))
     expect_turned(features(rng, 2, 3, 5, 2), np.arange(5) + rng.integers(5, 100))
 
@@ -224,14 +224,14 @@ def any_positions(rng):
     example="rotary(torch.ones(2, 1, 2, 2), torch.tensor([[0, 1], [3, 4]]))",
 )
 def positions_of_each_sequence(rng):
-    "With positions of shape (batch, n) each sequence has its own."
+    "Positions of shape (batch, n) give each sequence its own positions."
     for heads in (3, 2):
         expect_turned(features(rng, 3, heads, 5, 2), rng.choice(np.arange(1, 500), (3, 5), replace=False))
 
 
 @part(points=1, needs="one_pair", example="rotary(torch.ones(1, 1, 2, 3), torch.arange(2))")
 def odd_width(rng):
-    "An odd d_k is a ValueError whose text mentions it."
+    "An odd d_k raises a ValueError whose text mentions it."
     expect_raises(rotary, features(rng, 2, 3, 4, 7), torch.arange(4), error="ValueError", mentions=("7",))
     expect_raises(rotary, features(rng, 1, 2, 3, 1), torch.arange(3), error="ValueError", mentions=("1",))
 
@@ -265,8 +265,8 @@ def input_unchanged(rng):
 ### END HIDDEN TESTS
 
 # %% [markdown] id="see_rotary"
-# **Look at it.** The score of the same query and the same key at growing distances. Each curve has its query at
-# another position. The curves coincide: the score depends on the distance alone.
+# **Look at it.** The plot shows the score of the same query and the same key at growing distances. Each curve has
+# its query at another position. The curves coincide: the score depends on the distance alone.
 
 # %% role="show" id="plot_rotary"
 torch.manual_seed(0)
@@ -371,7 +371,7 @@ def more_keys_than_queries(rng):
 
 @part(points=1, needs="as_many_keys_as_queries", example="sliding_window_mask(3, 3, 5)")
 def wide_window(rng):
-    "A window that holds all keys hides nothing but what comes later."
+    "A window that holds all keys hides only later keys."
     for n, m, window in ((5, 5, 5), (5, 5, 50), (2, 6, 7)):
         expect_mask(n, m, window)
 
@@ -385,7 +385,7 @@ def boolean(rng):
 
 @part(points=1, needs="as_many_keys_as_queries", example="sliding_window_mask(2, 2, 0)")
 def window_of_nothing(rng):
-    "A window below 1 is a ValueError whose text mentions it."
+    "A window below 1 raises a ValueError whose text mentions it."
     expect_raises(sliding_window_mask, 4, 6, 0, error="ValueError", mentions=("0",))
     expect_raises(sliding_window_mask, 4, 6, -7, error="ValueError", mentions=("7",))
 
@@ -554,7 +554,7 @@ def mask(rng):
 
 @part(points=1, needs="mask")
 def mask_for_each_sequence(rng):
-    "A mask of shape (batch, 1, n, n) holds for all heads of a sequence, and each sequence has its own."
+    "A mask of shape (batch, 1, n, n) gives each sequence its own mask, the same for all heads."
     expect_output(*latent(rng, undecided_layer(rng, 2, 5, 3, 4)), tensor(random_mask(rng, 2, 1, 5, 5)))
 
 
@@ -579,12 +579,12 @@ def inputs_unchanged(rng):
 #
 # **Points** {points latent_attention_absorbed} · **Book** *Heads since 2023*, section *The absorbed form*
 #
-# A cache of c saves memory. But if every new token first makes the keys and values of all earlier ones from it,
-# much work is added. It need not: a score is
+# A cache of c saves memory. But if the model makes the keys and values of all earlier tokens from it for every
+# new token, this adds much work. It need not do so: a score is
 #
 # $$q \cdot (c\,W_{UK}) = (q\,W_{UK}^\top) \cdot c,$$
 #
-# so apply W_UK to the query, once, and compare the result with c itself. The values can wait as well: first
+# so you can apply W_UK to the query, once, and compare the result with c itself. The values can wait as well: first
 # average the c's, then multiply the average by W_UV. Keys and values are never formed.
 #
 # **Worked example.** The second feature of the two tokens, ±1e9, is their latent. Times 1e30 it does not fit into
@@ -701,9 +701,9 @@ def no_value_is_formed(rng):
 ### END HIDDEN TESTS
 
 # %% [markdown] id="see_latent"
-# **Look at it.** The numbers that one token leaves in the cache of one layer: keys and values of all heads, those
-# of heads that share, and the latent. The sizes are those of DeepSeek-V2, whose latents are 512 wide; its
-# positions need one more key of width 64, which all heads share.
+# **Look at it.** The cell counts the numbers that one token leaves in the cache of one layer: keys and values of
+# all heads, those of heads that share, and the latent. The sizes are those of DeepSeek-V2, whose latents are 512
+# wide; its positions need one more key of width 64, which all heads share.
 
 # %% role="show" id="measure_latent"
 heads, width = 128, 128
@@ -722,7 +722,7 @@ for name, numbers_kept in kept.items():
 # **Points** {points qk_norm_attention} · **Book** *Heads since 2023*, section *Scores that stay small*
 #
 # In training, queries and keys can become longer and longer, and their scores larger, until the softmax saturates
-# and no gradient passes. If queries and keys are divided by their lengths, a score is the cosine of the angle
+# and no gradient passes. If we divide queries and keys by their lengths, a score is the cosine of the angle
 # between them, at most 1. Each head multiplies its cosines by a learned number g, which takes the place of
 # 1/√d_k.
 #
@@ -843,7 +843,7 @@ def g_of_each_head(rng):
     "torch.tensor([[[[0.0], [10.0]]]]), torch.tensor([[[2.0]]]))",
 )
 def vectors_of_zeros(rng):
-    "A query or a key of zeros has score 0 with everything, and nothing becomes NaN."
+    "A query or key of zeros has only scores of 0, and nothing becomes NaN."
     q, k, v = qkv(rng)
     q[:, :, 1], k[:, :, 2] = 0.0, 0.0
     expect_output(q, k, v, tensor(np.full((1, 1, 1), 1.5)))
@@ -863,7 +863,7 @@ def mask(rng):
 
 @part(points=1, needs="mask")
 def mask_for_each_sequence(rng):
-    "A mask of shape (batch, 1, n, m) holds for all heads of a sequence, and each sequence has its own."
+    "A mask of shape (batch, 1, n, m) gives each sequence its own mask, the same for all heads."
     q, k, v = qkv(rng, heads=3)
     expect_output(q, k.abs(), v, factors(rng, 3), tensor(random_mask(rng, 2, 1, 5, 7)))
 
@@ -916,9 +916,9 @@ def inputs_unchanged(rng):
 # **Keys and values.**
 #
 # 5. `numbers_kept`: a layer has 32 heads of width 64. How many numbers does its cache keep for each token?
-# 6. `numbers_kept_latent`: the same layer with latents of width 256 and no positions. How many now?
-# 7. `absorbed_scale`: 32 heads of width 64, latents of width 256, in the absorbed form. Which number are the
-#    dot products divided by?
+# 6. `numbers_kept_latent`: the same layer has latents of width 256 and no positions. How many numbers does it keep?
+# 7. `absorbed_scale`: a layer with 32 heads of width 64 and latents of width 256 uses the absorbed form. By which
+#    number does it divide the dot products?
 #
 # **Scores.**
 #
@@ -981,15 +981,15 @@ parts = part_for_each(
     lambda question: expect_answer(answers, reference.answers, question),
     points=1,
     proves={
-        "without_positions": "What attention without positions makes of another order.",
-        "shifted": "What a shift of all positions does under rotary positions.",
-        "wrong_pairs": "How weights of the other pairing convention are made right.",
-        "window_reach": "How far back a stack of layers with windows reaches.",
-        "numbers_kept": "How many numbers an ordinary cache keeps for a token.",
-        "numbers_kept_latent": "How many numbers a cache of latents keeps for a token.",
-        "absorbed_scale": "What scores are divided by in the absorbed form.",
-        "largest_score": "How large scores can be with normalised queries and keys.",
-        "off_by_one": "What the weights of a softmax off by one sum to.",
+        "without_positions": "This question asks what attention without positions returns for reordered tokens.",
+        "shifted": "This question asks what a shift of all positions does under rotary positions.",
+        "wrong_pairs": "This question asks how to convert weights from the other pairing convention.",
+        "window_reach": "This question asks how far back a stack of layers with windows reaches.",
+        "numbers_kept": "This question asks how many numbers an ordinary cache keeps for a token.",
+        "numbers_kept_latent": "This question asks how many numbers a cache of latents keeps for a token.",
+        "absorbed_scale": "This question asks what scores are divided by in the absorbed form.",
+        "largest_score": "This question asks how large scores can be with normalised queries and keys.",
+        "off_by_one": "This question asks what the weights of a softmax off by one sum to.",
     },
 )
 

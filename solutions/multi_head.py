@@ -53,7 +53,7 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # notebook.
 #
 # **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
-# points. Any code that keeps the contract is right, a loop as well as one line. Use NumPy and nothing else.
+# points. Any code that meets the contract is right, a loop as well as one line. Use NumPy and nothing else.
 #
 # `batch` counts sequences, `n` queries, `m` keys and values; `heads` is `num_heads` in code. `d_model` is the
 # width of the layer, `d_k` = `d_model / heads` that of one head. No function changes its arguments in place. In a
@@ -77,8 +77,8 @@ from checks import (
 )
 
 # %% [markdown] id="earlier_text"
-# **Given:** `softmax`, `attention` and `causal_mask` from the assignment before. Their code is in `given.py` beside
-# this notebook. Use them as they are.
+# **Given:** `softmax`, `attention` and `causal_mask` from the previous assignment. Their code is in `given.py`
+# beside this notebook. Use them as they are.
 
 # %% role="given" id="earlier"
 from mha_lib.attention import softmax, attention
@@ -90,7 +90,7 @@ from mha_lib.masks import causal_mask
 # **Points** {points head_dim} · **Book** *Several heads*, section *The width of a head*
 #
 # The heads share the `d_model` features, so each is `d_k = d_model / num_heads` wide. If that is not a whole
-# number, there is no such layer, and an early error that holds both numbers saves a long search.
+# number, there is no such layer, and an early error that names both numbers saves a long search.
 #
 # <details><summary>Hint</summary>
 #
@@ -141,7 +141,7 @@ def does_not_divide(rng):
 
 @part(points=2, needs="values", example="head_dim(8, 0)")
 def not_positive(rng):
-    "If one of the numbers is 0 or negative, as in head_dim(-8, 4), head_dim(-8, -4) or head_dim(8, 0): ValueError."
+    "A number that is 0 or negative, as in head_dim(-8, 4), head_dim(-8, -4) or head_dim(8, 0), gives a ValueError."
     number = int(rng.integers(2, 9))
     for d_model, num_heads in [(-8, 4), (8, -4), (-8, -4), (0, number), (number, 0), (0, 0)]:
         expect_raises(head_dim, d_model, num_heads, error="ValueError")
@@ -473,7 +473,7 @@ def with_scores(rng, queries, keys):
     "np.array([[1.0, 2.0], [0.0, 1.0]]), np.array([[1.0, 0.0], [3.0, 1.0]]), 1)",
 )
 def one_head(rng):
-    "With one head: project the tokens, attend, and project the result."
+    "With one head, the layer projects the tokens, attends, and projects the result."
     expect_output(*decided_layer(rng, batch=1, n=7, num_heads=1, d_k=4))
 
 
@@ -512,7 +512,7 @@ def scale(rng):
 
 @part(points=2)
 def all_together(rng):
-    "The output is right for any tokens, also a single one, and any weights and number of heads."
+    "The output is right for any tokens, even a single one, and any weights and number of heads."
     expect_output(*random_layer(rng, batch=2, n=5, num_heads=3, d_k=4))
     expect_output(*random_layer(rng, batch=3, n=4, num_heads=2, d_k=7))
     expect_output(*random_layer(rng, batch=2, n=3, num_heads=5, d_k=1))
@@ -549,7 +549,7 @@ def one_mask_for_all(rng):
     "np.eye(2), np.eye(2), 2, np.array([[[[True, False], [True, True]]], [[[True, True], [False, True]]]]))",
 )
 def mask_for_each_sequence(rng):
-    "A mask of shape (batch, 1, n, n) holds for all heads of a sequence, and each sequence has its own."
+    "A mask of shape (batch, 1, n, n) gives each sequence its own mask, the same for all heads."
     expect_output(*undecided_layer(rng, batch=3, n=5, num_heads=2, d_k=4), random_mask(rng, 3, 1, 5, 5))
     expect_output(*undecided_layer(rng, batch=2, n=5, num_heads=2, d_k=3), random_mask(rng, 2, 1, 5, 5))
     expect_output(*undecided_layer(rng, batch=3, n=1, num_heads=2, d_k=4), np.ones((3, 1, 1, 1), bool))
@@ -749,7 +749,7 @@ def all_together(rng):
 
 @part(points=1, needs="past_only")
 def later_tokens_do_not_matter(rng):
-    "Other tokens at the end change nothing before them."
+    "A change of the last tokens changes no earlier output."
     X, *rest = undecided_layer(rng, batch=1, n=7, num_heads=1, d_k=3)
     expected = reference.causal_multi_head_attention(X, *rest)[:, :4]
     X[:, 4:] = rng.normal(size=(1, 3, 3))
@@ -784,8 +784,8 @@ def inputs_unchanged(rng):
 #
 # **Points** {points cross_attention} · **Book** *Several heads*, section *Cross-attention*
 #
-# In translation, the text that is written attends to the text that is read. The formula stays; only the tokens
-# differ from which queries, and keys and values, are made:
+# In translation, the text that is written attends to the text that is read. The formula stays the same. But queries
+# come from one text, and keys and values from the other:
 #
 # $$Q = X W_Q, \qquad K = M W_K, \qquad V = M W_V,$$
 #
@@ -793,8 +793,8 @@ def inputs_unchanged(rng):
 #
 # <details><summary>Hint</summary>
 #
-# Start from your `multi_head_attention`. For each line, ask: does it use the tokens that ask, or those of the
-# memory? If you reshape by hand, mind the two lengths.
+# Start from your `multi_head_attention`. For each line, decide: does it use the tokens of `X` or those of
+# `memory`? If you reshape by hand, mind the two lengths.
 # </details>
 
 # %% role="solution" item="cross_attention"
@@ -807,7 +807,7 @@ W_Q = W_K = np.diag([0.0, 0.0, 1.0, 1.0])  # head 0 averages, head 1 looks for t
 W_V = np.array([[1.0, 0, 1, 0], [0, 1, 0, 1], [0, 0, 0, 0], [0, 0, 0, 0]])  # both heads bring the first two
 W_O = np.array([[1.0, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 1, 1]])
 check_close(
-    "two tokens that ask, three that are looked at",
+    "two tokens of X, three of the memory",
     cross_attention(X, memory, W_Q, W_K, W_V, W_O, 2),
     [[[6, 9, 9, 3], [6, 9, 9, 3]]],
     mistakes={
@@ -861,7 +861,7 @@ def with_memory(n, tokens, *layer):
     "np.zeros((1, 1)), np.zeros((1, 1)), np.eye(1), np.eye(1), 1)",
 )
 def from_memory(rng):
-    "With scores of 0, every token that asks gets the average of the memory, also where n and m differ."
+    "With scores of 0, every token of X gets the average of the memory, even where n and m differ."
     expect_output(*with_memory(3, *undecided_layer(rng, batch=1, n=8, num_heads=1, d_k=4)))
     expect_output(*with_memory(7, *undecided_layer(rng, batch=1, n=11, num_heads=1, d_k=3)))
 
@@ -873,7 +873,7 @@ def from_memory(rng):
     "[0, 0, 1]]), 1)",
 )
 def one_head(rng):
-    "With one head: queries from X, keys and values from the memory, each through its own weights."
+    "With one head, queries come from X, keys and values from the memory, each through its own weights."
     expect_output(*with_memory(5, *decided_layer(rng, batch=1, n=10, num_heads=1, d_k=4)))
 
 
@@ -964,7 +964,7 @@ check_number(
     mistakes={
         "each head got full matrices; together the heads have one": 8192,
         "W_O is missing": 768,
-        "that is one head, or heads that read d_k features each; all eight read all features": 128,
+        "this is one head, or heads that read d_k features each; all eight should read all features": 128,
         "without num_kv_heads, there are as many heads of keys and values as of queries": 576,
     },
 )
@@ -1023,7 +1023,7 @@ def shared_keys_and_values(rng):
 
 @part(points=1, example="count_parameters(6, 3, bias=True)")
 def biases(rng):
-    "Each of the four projections has a bias, if there are biases."
+    "With biases, each of the four projections has one."
     for heads, d_k in [(1, 7), (12, 64), (int(rng.integers(3, 9)), int(rng.integers(9, 99)))]:
         expect_count(heads * d_k, heads, bias=True)
 

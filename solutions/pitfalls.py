@@ -13,11 +13,11 @@ from mha_grader.testing import checker_parts, expect, expect_close, pair_of, par
 reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 
 # %% [markdown] id="intro"
-# # Pitfalls: find them, mend them, and write the test that catches them
+# # Pitfalls: find them, repair them, and write the test that catches them
 #
 # Wrong attention rarely crashes. It returns an array of the right shape, the loss goes down, and the model is a
-# little worse than it should be. You read code that is wrong in exactly one way, mend it, name mistakes by what
-# they do, and write the checks that would have caught them.
+# little worse than it should be. You read code that is wrong in exactly one way, repair it, name mistakes by
+# what they do, and write the checks that would have caught them.
 #
 # | no. | item | points | difficulty | importance | minutes |
 # |---|---|---|---|---|---|
@@ -35,19 +35,19 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # **How to work.** Each item's docstring is its contract. Replace `# YOUR CODE HERE` and
 # `raise NotImplementedError()`, keep the name and the parameters, and run the check below. It prints `ok`, or one
-# sentence that says what is wrong. No item needs your code of another one, but you may use it. You may add cells.
+# sentence that says what is wrong. No item needs your code from another one, but you may use it. You may add cells.
 # Keep the other files of this folder beside the notebook.
 #
 # The checks of items 6 to 9 print a line for each thing that they try: `ok` or `no`.
 #
-# **How it is graded.** Your mended functions meet the tests of the assignments before, part by part. Your checks
+# **How it is graded.** Your repaired functions meet the tests of earlier assignments, part by part. Your checks
 # get functions that they can call but not read: right ones in many styles, which they must accept, and known
 # mistakes, which they should reject. Each rejected mistake earns points, but only if your check accepts every
 # right function. Use NumPy and nothing else.
 #
-# The words are those of the assignments before: `batch` sequences, `n` queries, `m` keys; a head is `d_k` wide,
-# its values `d_v`, the layer `d_model`. Masks are boolean, `True` = may attend. No function changes its arguments
-# in place.
+# The words are those of earlier assignments: `batch` counts sequences, `n` queries and `m` keys; a head is `d_k`
+# wide, its values are `d_v` wide, and the layer is `d_model` wide. Masks are boolean, `True` = may attend. No
+# function changes its arguments in place.
 
 # %% role="given" id="imports"
 from collections.abc import Callable
@@ -72,7 +72,7 @@ from checks import (
 )
 
 # %% [markdown] id="given_text"
-# **Given:** `softmax` and `head_dim` from the assignments before this one. Their code is in `given.py` beside this
+# **Given:** `softmax` and `head_dim` from earlier assignments. Their code is in `given.py` beside this
 # notebook.
 
 # %% role="given" id="given_pieces"
@@ -90,7 +90,7 @@ from mha_lib.heads import head_dim
 from mha_lib.pitfalls.code.single_head.attention import attention_scale_by_axis_one as broken_scale
 
 # %% [markdown] id="repaired_scale_contract"
-# Mend it: the contract is that of `attention` in *One head of attention*.
+# Repair it: the contract is that of `attention` in *One head of attention*.
 #
 # <details><summary>Hint</summary>
 #
@@ -121,7 +121,7 @@ check_unchanged("repaired_scale leaves its arguments alone", repaired_scale, Q, 
     example="repaired_scale(np.ones((1, 2, 4)), np.eye(4)[None], np.arange(4.0).reshape(1, 4, 1) ** 2)",
 )
 def mended(rng):
-    "The mistake is mended: in a batch, too, the scores are divided by √d_k."
+    "The mistake is repaired: the scores are divided by √d_k, even in a batch."
     # Values as wide as keys: only the axis is at stake here.
     Q, K, V = (rng.normal(size=(2, tokens, 3)) for tokens in (5, 7, 7))
     output, _ = pair_of(repaired_scale(Q, K, V))
@@ -141,7 +141,7 @@ def mended(rng):
 from mha_lib.pitfalls.code.single_head.attention import attention_mask_after_softmax as broken_mask
 
 # %% [markdown] id="repaired_mask_contract"
-# Mend it, with the same contract.
+# Repair it, with the same contract.
 #
 # <details><summary>Hint</summary>
 #
@@ -171,7 +171,7 @@ check_close("output under a mask", output, [[6.0]])
     example="repaired_mask(np.zeros((1, 2)), np.ones((2, 2)), np.array([[4.0], [8.0]]), np.array([[True, False]]))",
 )
 def mended(rng):
-    "The mistake is mended: under a mask, too, the weights of a query sum to 1."
+    "The mistake is repaired: the weights of a query sum to 1, even under a mask."
     # Each token sees two others and itself, in both directions: only what the weights sum to is at stake here.
     near = np.abs(np.arange(7) - np.arange(7)[:, None]) % 6 <= 1  # (n, n), on a ring
     order = rng.permutation(7)
@@ -194,7 +194,7 @@ def mended(rng):
 from mha_lib.pitfalls.code.multi_head.split_heads import split_heads_without_transpose as broken_split
 
 # %% [markdown] id="repaired_split_contract"
-# Mend it: the contract is that of `split_heads` in *Several heads*, its error included.
+# Repair it: the contract is that of `split_heads` in *Several heads*, its error included.
 #
 # <details><summary>Hint</summary>
 #
@@ -221,7 +221,7 @@ check_close(
 
 @part(points=1, example="repaired_split(np.arange(8.0).reshape(1, 2, 4), 2)")
 def mended(rng):
-    "The mistake is mended: head i holds its own features of every token."
+    "The mistake is repaired: head i holds its own features of every token."
     x = rng.normal(size=(2, 3, 20))
     expect_close(repaired_split(x, 5), reference.repaired_split(x, 5))
 
@@ -233,13 +233,13 @@ def mended(rng):
 #
 # **Points** {points repaired_merge} · **Book** *Several heads*, section *From heads to features*
 #
-# The way back. It undoes the broken splitting above, so a round trip finds nothing.
+# This function goes the way back. It undoes the broken splitting above, so a round trip reveals nothing.
 
 # %% role="given" id="broken_merge"
 from mha_lib.pitfalls.code.multi_head.combine_heads import combine_heads_without_transpose as broken_merge
 
 # %% [markdown] id="repaired_merge_contract"
-# Mend it: the contract is that of `combine_heads` in *Several heads*.
+# Repair it: the contract is that of `combine_heads` in *Several heads*.
 #
 # <details><summary>Hint</summary>
 #
@@ -271,7 +271,7 @@ check_close(
 
 @part(points=1, example="repaired_merge(np.arange(8.0).reshape(1, 2, 2, 2))")
 def mended(rng):
-    "The mistake is mended: a token's row holds what all heads have for that token."
+    "The mistake is repaired: a token's row holds what all heads have for that token."
     x = rng.normal(size=(2, 5, 3, 4))
     expect_close(repaired_merge(x), reference.repaired_merge(x))
 
@@ -290,7 +290,7 @@ def mended(rng):
 from mha_lib.pitfalls.code.single_head.causal_mask import causal_mask_top_left as broken_causal
 
 # %% [markdown] id="repaired_causal_contract"
-# Mend it: the contract is that of `causal_mask` in *One head of attention*.
+# Repair it: the contract is that of `causal_mask` in *One head of attention*.
 #
 # <details><summary>Hint</summary>
 #
@@ -313,7 +313,7 @@ check_equal(
 
 @part(points=1, example="repaired_causal(2, 4)")
 def mended(rng):
-    "The mistake is mended: the last query is lined up with the last key."
+    "The mistake is repaired: the last query is lined up with the last key."
     mask = repaired_causal(3, 8)
     expect_close(mask * 1.0 if isinstance(mask, np.ndarray) else mask, reference.repaired_causal(3, 8) * 1.0)
 
@@ -324,11 +324,11 @@ def mended(rng):
 # ## 6. `diagnosis`: name the mistake
 #
 # **Points** {points diagnosis} · **Book** *The pitfalls*, section *From the symptom to the candidates*; the pages
-# *Softmax* to *Heads* behind it
+# *Softmax* to *Heads* of the catalogue
 #
-# Eight functions, each wrong in one way. Read them, run them, and name the mistake of each. `case_a` to `case_c`
-# should be `attention`, `case_d` `causal_mask`, `case_e` `decoder_mask`, `case_f` `softmax`, and `case_g` and
-# `case_h` `multi_head_attention`. The cases e, g and h call your own `repaired_causal`, `repaired_scale` and
+# Below are eight functions, each wrong in one way. Read them, run them, and name the mistake of each. `case_a` to
+# `case_c` should be `attention`, `case_d` `causal_mask`, `case_e` `decoder_mask`, `case_f` `softmax`, and `case_g`
+# and `case_h` `multi_head_attention`. The cases e, g and h call your own `repaired_causal`, `repaired_scale` and
 # `repaired_split`, under the names `causal_mask`, `attention` and `split_heads`. The names of the mistakes stand
 # below the cases.
 
@@ -556,7 +556,7 @@ parts = checker_parts(check_split_heads, "multi_head.split_heads", right=1, each
 #
 # **Points** {points check_multi_head_attention} · **Book** *Several heads*, section *The whole layer*
 #
-# The check for the whole layer. Item 7 has an example of the form.
+# Write the check for the whole layer. Item 7 has an example of the form.
 #
 # <details><summary>Hint</summary>
 #

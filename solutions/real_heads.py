@@ -46,13 +46,13 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # **How to work.** Each item's docstring is its contract. Replace `# YOUR CODE HERE` and
 # `raise NotImplementedError()`, keep the names and the parameters, and run the check below. It prints `ok`, or
-# one sentence that says what is wrong. No item needs your code of another one. `keep_heads` and `head_importance`
+# one sentence that says what is wrong. No item needs your code from another one. `keep_heads` and `head_importance`
 # may use your earlier items; a mistake there costs its own points only. The cells that look into the model use
 # your code, and so do most questions at the end. You may add cells. Keep the other files of this folder beside
 # the notebook.
 #
 # **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
-# points. Any code that keeps the contract is right. The tests use small random weights. Use NumPy and nothing
+# points. Any code that meets the contract is right. The tests use small random weights. Use NumPy and nothing
 # else.
 #
 # **Heads and layers are counted from 0**, in code and text: head 3-1 is head 1 of layer 3. No function changes
@@ -75,7 +75,7 @@ from checks import (
 from minilm import MiniLM, load_sample
 
 # %% [markdown] id="given_text"
-# **Given: what you built before.** The code is in `given.py` beside this notebook. You may use all of it, or
+# **Given:** the code that you built before. It is in `given.py` beside this notebook. You may use all of it, or
 # write your own.
 
 # %% role="given" id="given_pieces"
@@ -127,8 +127,8 @@ print("Tokens of text 0:", *sample.tokens[0])
 #
 # <details><summary>Hint</summary>
 #
-# The same step comes four times: write a function that applies one linear layer, and you forget no `.T` and no
-# bias.
+# The same step occurs four times. If you write a function that applies one linear layer, you will forget no `.T`
+# and no bias.
 # </details>
 
 # %% role="solution" item="bert_attention"
@@ -243,7 +243,7 @@ def output(rng):
     f"{stored_text(2, weight='np.array([[0.0, 1.0], [3.0, 0.0]])')}, 2)[0]",
 )
 def weights_stored_as_out_in(rng):
-    "A weight is stored as (out, in), so that x is multiplied with its transpose."
+    "Weights are stored as (out, in), so x is multiplied by their transpose."
     expect_output(rng.normal(size=(1, 5, 6)), some_weights(rng, symmetric=False), 6)
 
 
@@ -281,7 +281,7 @@ def attention_weights(rng):
     example=f"bert_attention(np.array([[[1.0, 2.0]], [[3.0, 4.0]]]), {stored_text(2)}, 2)[0]",
 )
 def batch(rng):
-    "Each sequence of a batch is treated by itself, also if it is a single token."
+    "Each sequence of a batch is treated by itself, even one of a single token."
     expect_output(rng.normal(size=(3, 5, 6)), some_weights(rng), 6)
     expect_output(rng.normal(size=(2, 1, 6)), some_weights(rng), 6)
 
@@ -302,7 +302,7 @@ def mask(rng):
     f"{stored_text(2, weight='np.zeros((2, 2))', bias='np.ones(2)')}, 2, mask=np.array([[[[True, False]]]]))[1]",
 )
 def mask_for_each_sequence(rng):
-    "A mask (batch, 1, n, n) or (batch, 1, 1, n) holds for all heads of a sequence; its name is mask."
+    "A mask (batch, 1, n, n) or (batch, 1, 1, n) gives each sequence its own; the argument is called mask."
     weights = undecided(some_weights(rng))
     expect_output(rng.normal(size=(2, 5, 6)), weights, 6, random_mask(rng, 2, 1, 5, 5))
     x, mask = rng.normal(size=(2, 5, 6)), random_mask(rng, 2, 1, 1, 5)
@@ -402,13 +402,13 @@ def expect_score(maps, offset):
 
 @part(points=1, example="offset_score(np.array([[[0.75, 0.25], [0.5, 0.5]]]), 0)")
 def offset_0(rng):
-    "With offset 0, it is the mean weight of a token on itself."
+    "With offset 0, the score is the mean weight that tokens put on themselves."
     expect_score(some_maps(rng), 0)
 
 
 @part(points=1, example="offset_score(np.array([[[1.0, 0.0], [1.0, 0.0]]]), -1)")
 def direction(rng):
-    "A head that attends to the token before has a large score for −1; one that attends ahead has a small one."
+    "A head that attends to the token before has a large score for −1; a head that attends ahead has a small one."
     maps = np.stack([np.eye(6, k=-1), np.eye(6, k=1)])
     maps[0, 0, 0] = maps[1, -1, -1] = 1.0
     scores = offset_score(maps, -1)
@@ -419,7 +419,7 @@ def direction(rng):
 
 @part(points=2, example="offset_score(np.array([[[0.5, 0.3, 0.2], [0.2, 0.3, 0.5], [0.4, 0.4, 0.2]]]), -1)")
 def neighbours(rng):
-    "For −1 and 1, it is the mean over the queries that have such a neighbour."
+    "For −1 and 1, the score is the mean over the queries that have such a neighbour."
     maps = some_maps(rng)
     expect_score(maps, 1)
     expect_score(maps, -1)
@@ -427,7 +427,7 @@ def neighbours(rng):
 
 @part(points=1, example="offset_score(np.array([[[0.5, 0.3, 0.2], [0.2, 0.3, 0.5], [0.4, 0.4, 0.2]]]), -2)")
 def farther(rng):
-    "Any offset may be asked for, up to the ends of the sequence."
+    "The offset may be any distance within the sequence."
     maps = some_maps(rng, heads=3, n=6)
     for offset in (2, 4, 5, -3, -5):
         expect_score(maps, offset)
@@ -443,8 +443,8 @@ def input_unchanged(rng):
 ### END HIDDEN TESTS
 
 # %% [markdown] id="see_offsets"
-# **Look at it.** For each offset, the head with the largest mean score over the six texts. If all keys had the
-# same weight, each would have about 0.08.
+# **Look at it.** For each offset, the cell prints the head with the largest mean score over the six texts. If all
+# keys had the same weight, each would have about 0.08.
 
 # %% role="show" id="print_offsets"
 for offset in range(-3, 4):
@@ -604,7 +604,7 @@ def any_order(rng):
     example=f"keep_heads(np.array([[[1.0, 2.0]]]), {stored_text(2)}, 2, [0, 1])",
 )
 def all_heads(rng):
-    "With all heads kept, it is the output of the whole attention, scores divided by √d_k, also of one token."
+    "With all heads kept, the output is that of the whole attention, scores divided by √d_k, even for one token."
     _, weights, num_heads = some_layer(rng)
     weights["query"]["weight"] = rng.normal(size=(15, 15))
     expect_kept((rng.normal(size=(2, 4, 15)), weights, num_heads), [0, 1, 2, 3, 4])
@@ -617,7 +617,7 @@ def all_heads(rng):
     "{'dense': {'weight': np.eye(3), 'bias': np.full(3, 10.0)}}, 3, [0, 2])",
 )
 def bias_of_dense_once(rng):
-    "The bias of dense belongs to the output, once, however many heads are kept."
+    "The output includes the bias of dense once, however many heads are kept."
     expect_kept(some_layer(rng, biased=["dense"]), some_heads(rng, 3))
 
 
@@ -627,7 +627,7 @@ def bias_of_dense_once(rng):
     "{'value': {'weight': np.eye(2), 'bias': np.full(2, 10.0)}}, 2, [1])",
 )
 def bias_of_values(rng):
-    "The bias of a head's values comes and goes with the head."
+    "The bias of a head's values contributes exactly if the head does."
     expect_kept(some_layer(rng, biased=["value"]), some_heads(rng, 2))
 
 
@@ -683,7 +683,7 @@ check_close(
     [10.0, 4.0],
     mistakes={
         "only the first sequence was counted": [5.0, 2.0],
-        "they were summed, not averaged": [20.0, 8.0],
+        "the sequences were summed, not averaged": [20.0, 8.0],
     },
 )
 zero3 = {"weight": np.zeros((6, 6)), "bias": np.zeros(6)}
@@ -704,7 +704,7 @@ check_close(
     [10.0, 4.0],
     mistakes={
         "the change was measured before dense": [5.0, 2.0],
-        "the bias of dense, which no head adds, is in it": [14.0712, 13.0384],
+        "the result includes the bias of dense, which no head adds": [14.0712, 13.0384],
     },
 )
 sharp = {**weights, "query": {"weight": 50.0 * np.eye(4), "bias": np.zeros(4)}, "key": one}
@@ -736,7 +736,7 @@ def expect_importance(layer):
     example=f"head_importance(np.array([[[3.0, 4.0, 1.0, 0.0]]]), {stored_text(4)}, 2)",
 )
 def one_token(rng):
-    "For a single token, it is the Euclidean length of the change of its output."
+    "For a single token, the importance is the Euclidean length of the change of its output."
     expect_importance(some_layer(rng, n=1))
 
 
@@ -745,7 +745,7 @@ def one_token(rng):
     example=f"head_importance(np.array([[[3.0, 4.0, 1.0, 0.0], [-3.0, -4.0, -3.0, 0.0]]]), {stored_text(4)}, 2)",
 )
 def several_tokens(rng):
-    "For several tokens, it is the mean of their lengths."
+    "For several tokens, the importance is the mean of these lengths."
     expect_importance(some_layer(rng))
 
 
@@ -781,7 +781,7 @@ def inputs_unchanged(rng):
 
 # %% [markdown] id="see_importance"
 # **Look at it.** How far does the output of layer 3 move without each of the four stored heads, on average over
-# the six texts? With the whole model: without each of all 72 heads, on the first text.
+# the six texts? With the whole model, the cell answers this for each of the 72 heads, on the first text.
 
 # %% role="show" id="plot_importance"
 importance = np.mean([head_importance(x[None], sample.weights, 4) for x in sample.states], axis=0)  # (4,)
@@ -892,16 +892,16 @@ parts = part_for_each(
     expect_right,
     points=1,
     proves={
-        "previous_layer": "In which layer the head is that looks at the token before.",
-        "previous_head": "Which head looks at the token before.",
-        "next_layer": "In which layer the head is that looks at the next token.",
-        "next_head": "Which head looks at the next token.",
-        "next_score": "How much weight that head puts on the next token.",
-        "their_students": "What a weight shows when its baseline is just as large.",
-        "agreement_head": "Which head joins a verb to its subject across a nearer noun.",
-        "too_wide": "Whether a head that is right about one sentence is right about its twin.",
-        "most_important": "Which of the stored heads the output of the layer misses most on one text.",
-        "key_bias": "What the bias of the keys does.",
+        "previous_layer": "This question asks which layer has the head that looks at the token before.",
+        "previous_head": "This question asks which head looks at the token before.",
+        "next_layer": "This question asks which layer has the head that looks at the next token.",
+        "next_head": "This question asks which head looks at the next token.",
+        "next_score": "This question asks how much weight that head puts on the next token.",
+        "their_students": "This question asks what a weight shows when its baseline is just as large.",
+        "agreement_head": "This question asks which head joins a verb to its subject across a nearer noun.",
+        "too_wide": "This question asks whether a head that is right about one sentence is right about its twin.",
+        "most_important": "This question asks which stored head matters most for the output on one text.",
+        "key_bias": "This question asks what the bias of the keys does.",
     },
 )
 

@@ -49,12 +49,12 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # **How to work.** Each item's docstring is its contract. Replace `# YOUR CODE HERE` and
 # `raise NotImplementedError()`, keep the name and the parameters, and run the check below. It prints `ok`, or one
-# sentence that says what is wrong. No item needs your code of another one. `attention` may use your `softmax`,
+# sentence that says what is wrong. No item needs your code from another one. `attention` may use your `softmax`,
 # and `decoder_mask` your `causal_mask`; a mistake there costs its own points only. You may add cells. Keep the
 # other files of this folder beside the notebook.
 #
 # **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
-# points. Any code that keeps the contract is right, a loop as well as one line. Use NumPy and nothing else.
+# points. Any code that meets the contract is right, a loop as well as one line. Use NumPy and nothing else.
 #
 # `batch` counts sequences, `n` queries, `m` keys and values. `d_k` is the width of a head's queries and keys,
 # `d_v` that of its values. No function changes its arguments in place. In a **mask**, `True` means that the query
@@ -158,7 +158,7 @@ def large_logits(rng):
 
 @part(points=2, example="softmax(np.array([[10000.0, 10000.0, 10001.0], [0.0, 0.0, 1.0]]))")
 def rows_far_apart(rng):
-    "A row's weights depend on that row alone, also when another row lies 10,000 above it."
+    "A row's weights depend on that row alone, even when another row lies 10,000 above it."
     x = rng.normal(size=(4, 6)) + np.array([[1e4], [0.0], [-1e4], [30.0]])
     expect_close(softmax(x), reference.softmax(x), tolerance=1e-2)
 
@@ -334,7 +334,7 @@ def mask(rng):
     example="attention(np.zeros((2, 1)), np.zeros((2, 1)), np.array([[0.0], [10.0]]), np.tri(2, dtype=bool))",
 )
 def square_mask(rng):
-    "With as many queries as keys, too, a row of the mask belongs to a query: a causal mask hides what is later."
+    "With as many queries as keys, a row of the mask still belongs to a query: a causal mask hides later keys."
     expect_output(*scalar_qkv(rng, n=6, m=6), np.tri(6, dtype=bool))
     expect_output(*scalar_qkv(rng, n=5, m=5), random_mask(rng, 5, 5))
 
@@ -358,7 +358,7 @@ def one_mask_for_all(rng):
     "np.array([[[[True, False]]], [[[False, True]]]]))",
 )
 def mask_for_each_sequence(rng):
-    "A mask of shape (batch, 1, n, m) holds for all heads of a sequence, and each sequence has its own."
+    "A mask of shape (batch, 1, n, m) gives each sequence its own mask, the same for all heads."
     expect_output(*undecided_qkv(rng, 2, 3), random_mask(rng, 2, 1, 5, 7))
 
 
@@ -378,7 +378,7 @@ def mask_for_all_queries(rng):
     example="attention(np.zeros((1, 1)), np.zeros((3, 1)), np.zeros((3, 1)), np.array([[True, True, False]]))",
 )
 def masked_weights(rng):
-    "The weights that are returned are those after the mask: 0 where it is False, and with sum 1."
+    "The returned weights are those after the mask: 0 where it is False, with sum 1."
     tokens, mask = scalar_qkv(rng), random_mask(rng, 5, 7)
     expected = reference.attention(*tokens, mask)[1]
     expect_close(pair_of(attention(*tokens, mask))[1], expected, what="weights")
@@ -401,7 +401,7 @@ def scores_far_below_zero(rng):
     "np.array([[True, True, False]]))",
 )
 def masked_scores_far_above(rng):
-    "The weights of the kept keys sum to 1 also where a masked score lies 25 above theirs."
+    "The weights of the kept keys sum to 1 even where a masked score lies 25 above theirs."
     mask = random_mask(rng, 5, 7)
     mask[:, -1] = False
     mask[:, 0] = True
@@ -424,7 +424,7 @@ def large_scores(rng):
 
 @part(points=1, needs="mask")
 def what_is_masked_does_not_matter(rng):
-    "Other keys and values, however large, under a mask that is False for all queries change no output."
+    "Keys and values that are masked for all queries change no output, however large they are."
     (Q, K, V), mask = scalar_qkv(rng), random_mask(rng, 5, 7)
     mask[:, 2], mask[:, 4] = False, True
     expected = reference.attention(Q, K, V, mask)[0]
@@ -607,7 +607,7 @@ def lengths_for(rng, batch, max_len):
 
 @part(points=2, example="padding_mask(np.array([1, 2]), 3)")
 def values(rng):
-    "True for exactly the first lengths[b] positions of sequence b."
+    "The mask is True for exactly the first lengths[b] positions of sequence b."
     lengths = lengths_for(rng, 5, 8)
     mask = mask_of(padding_mask(lengths, 8))
     expect(mask.size == 40, f"5 sequences of 8 positions should give 40 entries, but it has {mask.size}")
@@ -617,7 +617,7 @@ def values(rng):
 
 @part(points=1, needs="values", example="padding_mask(np.array([1, 2]), 4)")
 def room_to_spare(rng):
-    "The last axis has max_len positions even if no sequence is that long."
+    "The last axis has max_len positions, even if no sequence is that long."
     lengths = lengths_for(rng, 5, 6)
     mask, expected = mask_of(padding_mask(lengths, 9)), reference.padding_mask(lengths, 9)
     expect(mask.size == 45, f"5 sequences of 9 positions should give 45 entries, but it has {mask.size}")
@@ -747,8 +747,8 @@ def input_unchanged(rng):
 ### END HIDDEN TESTS
 
 # %% [markdown] id="see_masks"
-# **Look at it.** The same sentence, read from left to right, with its last token as padding. Compare the rows
-# with the first map: the other keys share what a masked key has lost.
+# **Look at it.** The sentence is the same, read from left to right, with its last token as padding. Compare the
+# rows with the first map: the other keys share what a masked key has lost.
 
 # %% role="show" id="plot_masked_weights"
 real = np.array([[True, True, True, True, True, False]])  # (batch, n)
@@ -844,9 +844,9 @@ print(f"k = 4, two heads:                     {explained(4, [[0.5, 0.5, 0, 0], [
 # **The limit.** As above: the target is the contents of k other positions, side by side; the weights depend on
 # positions alone; the read-out is linear.
 #
-# 5. `one_head_share`: k = 5. Which share of the variance can one head explain at most?
+# 5. `one_head_share`: k = 5. What share of the variance can one head explain at most?
 # 6. `three_heads_share`: and three heads?
-# 7. `wider_head`: k = 5 again, and *one* head with ten times the d_k and d_v. What happens to its limit?
+# 7. `wider_head`: k = 5 again, but *one* head has ten times the d_k and d_v. What happens to its limit?
 #     * `"a"`: it is ten times as high, but at most 1
 #     * `"b"`: it rises, but by less
 #     * `"c"`: it stays
@@ -911,14 +911,14 @@ parts = part_for_each(
     lambda question: expect_answer(answers, reference.answers, question),
     points=1,
     proves={
-        "variance": "How the variance of a dot product grows with the width.",
-        "scaled_variance": "What dividing the scores does to their variance.",
-        "wrong_scale_deviation": "How large scores are when they are divided by the wrong width.",
-        "wrong_scale_effect": "What the size of the scores does to the weights.",
-        "one_head_share": "How far one head gets when five contents are asked for.",
-        "three_heads_share": "How far three heads get when five contents are asked for.",
-        "wider_head": "Whether the width of a head changes the limit of one head.",
-        "half_and_half": "What can be told from the average of two contents.",
+        "variance": "This question asks how the variance of a dot product grows with the width.",
+        "scaled_variance": "This question asks what dividing the scores does to their variance.",
+        "wrong_scale_deviation": "This question asks how large scores are after division by the wrong width.",
+        "wrong_scale_effect": "This question asks what the size of the scores does to the weights.",
+        "one_head_share": "This question asks how far one head gets if the target is five contents.",
+        "three_heads_share": "This question asks how far three heads get if the target is five contents.",
+        "wider_head": "This question asks whether the width of a head changes the limit of one head.",
+        "half_and_half": "This question asks what the average of two contents reveals.",
     },
 )
 

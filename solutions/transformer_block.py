@@ -50,7 +50,7 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # the notebook.
 #
 # **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
-# points. Any code that keeps the contract is right. The tests write their own numbers into a layer's parameters,
+# points. Any code that meets the contract is right. The tests write their own numbers into a layer's parameters,
 # those of the norms included, so the parameters must have the given names.
 #
 # `batch` counts sequences, `n` tokens. `d_model` is the width of a token, `d_ff` the width inside the
@@ -66,7 +66,7 @@ import matplotlib.pyplot as plt
 from checks import check_FeedForward, check_TransformerBlock, check_answers, loaded
 
 # %% [markdown] id="given_text"
-# **Given:** `MultiHeadAttention` from the assignments before this one, and the two functions that it calls. Their
+# **Given:** `MultiHeadAttention` from earlier assignments, and the two functions that it calls. Their
 # code is in `given.py` beside this notebook.
 
 # %% role="given" id="given_attention"
@@ -78,14 +78,15 @@ from mha_lib.torch_attention import MultiHeadAttention, attention
 #
 # **Points** {points FeedForward} · **Book** *The Transformer block*, section *The feed-forward sublayer*
 #
-# Two linear layers with a non-linearity between them, applied to each token alone: `up` widens the token, `down`
-# makes it narrow again. The non-linearity is the GELU, x·Φ(x), where Φ(x) is the probability that a standard
-# normal number is below x. For large x it is close to x, for very negative x close to 0, and it is smooth where
-# the older ReLU has a corner.
+# The network has two linear layers with a non-linearity between them. It is applied to each token alone: `up`
+# widens the token, `down` makes it narrow again. The non-linearity is the GELU, x·Φ(x), where Φ(x) is the
+# probability that a standard normal number is below x. For large x it is close to x, for very negative x close to
+# 0, and it is smooth where the older ReLU has a corner.
 #
 # <details><summary>Hint</summary>
 #
-# `nn.GELU()` is a module, `nn.functional.gelu` a function. What is their argument `approximate` by default?
+# `nn.GELU()` is a module, and `nn.functional.gelu` is a function. What is the default of their argument
+# `approximate`?
 # </details>
 
 # %% role="solution" item="FeedForward"
@@ -155,7 +156,7 @@ def one_token(rng):
 
 @part(points=1, needs="values", example="filled(FeedForward(2, 3))(torch.eye(2)[None])")
 def curve(rng):
-    "Between up and down there is a GELU; here any will do, within 0.01."
+    "Between up and down there is a GELU; here any approximation within 0.01 will do."
     expect_output(layers(rng, bent=True), tensor(rng.normal(size=(2, 5, 6))), tolerance=1e-2)
 
 
@@ -167,7 +168,7 @@ def exact_gelu(rng):
 
 @part(points=1, needs="values", example="filled(FeedForward(2, 3))(10 + torch.eye(2)[None])")
 def biases(rng):
-    "Both linear layers have a bias, and use it."
+    "Both linear layers have a bias and use it."
     expect_output(layers(rng, biases=True), positive(rng))
 
 
@@ -300,7 +301,7 @@ def tokens(rng, *shape):
 
 
 def numbers(rng, d_model, d_ff, without=(), bent=False, norms_alike=True):
-    """Numbers for all parameters; those of the output layer of the halves in `without` are 0.
+    """Numbers for all parameters; those of the output layer of the sublayers in `without` are 0.
 
     Unless it is `bent`, the feed-forward network works where its curve is a straight line, whichever it is.
     `norms_alike` gives both norms the same numbers.
@@ -578,13 +579,14 @@ for depth, num_heads in ((1, 1), (1, 8), (2, 1), (4, 1)):
 #     * `"c"`: both
 # 6. `reach`: under a mask every token sees itself and the *two* tokens before it. Six blocks are stacked. How
 #    many positions back is the farthest token that an output can depend on?
-# 7. `reach_with_heads`: the same mask, but *one* block, with six heads. How many positions back now?
-# 8. `parameters`: how many parameters has one block with d_model = 512, 8 heads and d_ff = 2048, biases and norms
-#    included?
+# 7. `reach_with_heads`: the mask is the same, but there is only *one* block, with six heads. How many positions
+#    back is the farthest token now?
+# 8. `parameters`: how many parameters does one block have with d_model = 512, 8 heads and d_ff = 2048, biases and
+#    norms included?
 #
 # <details><summary>Hint: parameters</summary>
 #
-# Four linear layers in the attention, two in the feed-forward network, each with weights and a bias; a norm has a
+# The attention has four linear layers and the feed-forward network two, each with weights and a bias. A norm has a
 # weight and a bias for each feature. Or count in your block: `sum(p.numel() for p in block.parameters())`.
 # </details>
 
@@ -634,14 +636,14 @@ parts = part_for_each(
     lambda question: expect_answer(answers, reference.answers, question),
     points=1,
     proves={
-        "pre_norm_of_nothing": "What a pre-norm block does whose halves add nothing.",
-        "post_norm_of_nothing": "What a post-norm block does whose halves add nothing.",
-        "norms_on_the_path": "How often a token is normalised on its straight way through post-norm blocks.",
-        "size_with_depth": "How large tokens become in a pre-norm stack.",
-        "mixing": "Which half of the block lets tokens exchange what they hold.",
-        "reach": "How far a stack of blocks sees under a narrow mask.",
-        "reach_with_heads": "How far one block with many heads sees under a narrow mask.",
-        "parameters": "How many parameters a block has.",
+        "pre_norm_of_nothing": "This question asks what a pre-norm block does if its sublayers add nothing.",
+        "post_norm_of_nothing": "This question asks what a post-norm block does if its sublayers add nothing.",
+        "norms_on_the_path": "This question asks how often post-norm blocks normalise the residual stream.",
+        "size_with_depth": "This question asks how large tokens become in a pre-norm stack.",
+        "mixing": "This question asks which sublayer lets tokens exchange information.",
+        "reach": "This question asks how far a stack of blocks sees under a narrow mask.",
+        "reach_with_heads": "This question asks how far one block with many heads sees under a narrow mask.",
+        "parameters": "This question asks how many parameters a block has.",
     },
 )
 

@@ -149,13 +149,13 @@ LETTERS = "ACDBC"
     description=(
         "Three levels, from top to bottom. The tokens A, C, D, B, C stand in a row. In layer 1, lines of one colour"
         " lead from each token to its right neighbour, which notes what stood before it: below D stands “after C”."
-        " In layer 2, a line of another colour leads from the last C, which asks “after C?”, to D, the token noted"
-        " as “after C”. Another one leads from there to what is predicted below the last C: D."
+        " In layer 2, a line of another colour leads from the last C, whose query is “after C”, to D, the token"
+        " noted as “after C”. Another one leads from there to what is predicted below the last C: D."
     ),
     look="Layer 1 notes at D that a C stood before it. So layer 2, at the next C, can find D and predict it.",
     steps=(
         "Layer 1. The previous-token head notes at each position which token stood before it.",
-        "Layer 2. At the last C, the induction head asks: who stands after a C? The key of D answers.",
+        "Layer 2. The query at the last C matches the key “after C”, which stands at D.",
         "Copy. The head brings D, and the model predicts it.",
     ),
 )

@@ -50,14 +50,14 @@ def beside(panels: list[Group], marked: int, gap: float) -> Group:
     title="Where the twelve heads of a layer look",
     description=(
         "Twelve tables of attention weights, one for each head of layer 4 of a trained model, for the sentence “The"
-        " animal didn't cross the street because it was too tired.” Each row is a token that asks, each column one"
-        " that is asked; the larger a square, the larger the weight. In all heads but the last, the first column,"
-        " the start mark [CLS], gets the most. The row of “it” is framed, and below each table stands the token"
-        " that “it” looks at most: in ten heads [CLS], in head 2 animal, in head 12 the full stop."
+        " animal didn't cross the street because it was too tired.” Each row is a query, each column a key; the"
+        " larger a square, the larger the weight. In all heads but the last, the first column, the start mark"
+        " [CLS], gets the most. The row of “it” is framed, and below each table stands the token that “it”"
+        " attends to most: in ten heads [CLS], in head 2 animal, in head 12 the full stop."
     ),
     look=(
-        "Twelve heads, one sentence, twelve tables. Rows ask, columns are asked; the framed row is “it”, and below"
-        " each table stands the token that “it” looks at most."
+        "Twelve heads, one sentence, twelve tables. Rows are queries, columns are keys; the framed row is “it”, and"
+        " below each table stands the token that “it” attends to most."
     ),
 )
 def heads_of_a_layer(narrow: bool) -> Piece:

@@ -82,7 +82,7 @@ def causal_mask(n: int, m: int | None = None) -> np.ndarray:
 
     Args:
         n: number of queries, an int.
-        m: number of keys, an int of at least `n`. None: as many keys as queries.
+        m: number of keys, an int of at least `n`. None means as many keys as queries.
 
     Returns:
         Boolean `(n, m)`. Entry (i, j), counted from 0, is True exactly if j <= i + (m - n).
@@ -117,7 +117,7 @@ def head_dim(d_model: int, num_heads: int) -> int:
 
     Raises:
         ValueError: if `num_heads` does not divide `d_model`, or if one of them is 0 or negative. The message
-            holds both numbers.
+            contains both numbers.
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.2.
 

@@ -65,7 +65,7 @@ def check_close(what, got, expected, tolerance=1e-5, mistakes=None):
 def check_equal(what, got, expected, mistakes=None):
     """Pass if `got` has the shape, the kind and the entries of `expected`; else say why not.
 
-    For masks and whole numbers. The arguments are those of `check_close`.
+    Use it for masks and whole numbers. The arguments are those of `check_close`.
 
     Raises:
         CheckFailed: if it is not right.
@@ -189,7 +189,8 @@ def check_kinds(answers, kinds):
 
     Args:
         answers: a dict of your answers.
-        kinds: a dict from the name of each question to "number" or to the letters to choose from.
+        kinds: a dict from the name of each question to "number" or to the letters to choose from; capitals and
+            spaces do not matter, as in grading.
 
     Raises:
         CheckFailed: if an answer is of another kind.
@@ -204,13 +205,13 @@ def check_kinds(answers, kinds):
             print(f"todo {name}: no answer yet")
         elif kind == "number" and _is_number(answer):
             print(f"have {name}: {_plain(answer)}, a number")
-        elif kind != "number" and isinstance(answer, str) and answer in tuple(kind):
+        elif kind != "number" and isinstance(answer, str) and answer.strip().lower() in tuple(kind):
             print(f"have {name}: {answer!r}, a choice")
         else:
             wanted = "a number, such as 0.5" if kind == "number" else f"one of {_choices(kind)}"
             problems.append(f"answers[{name!r}] is {answer!r}, but it should be {wanted}")
     if problems:
-        raise CheckFailed("\n  ".join(["not every answer is of the right kind", *problems]))
+        raise CheckFailed("\n  ".join(problems))
 
 
 def _arrays(what, got, expected):
@@ -540,7 +541,7 @@ def check_cross_attention(cross_attention):
     W_V = np.array([[1.0, 0, 1, 0], [0, 1, 0, 1], [0, 0, 0, 0], [0, 0, 0, 0]])  # both heads bring the first two
     W_O = np.array([[1.0, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 1, 1]])
     check_close(
-        "two tokens that ask, three that are looked at",
+        "two tokens of X, three of the memory",
         cross_attention(X, memory, W_Q, W_K, W_V, W_O, 2),
         [[[6, 9, 9, 3], [6, 9, 9, 3]]],
         mistakes={
@@ -587,7 +588,7 @@ def check_count_parameters(count_parameters):
         mistakes={
             "each head got full matrices; together the heads have one": 8192,
             "W_O is missing": 768,
-            "that is one head, or heads that read d_k features each; all eight read all features": 128,
+            "this is one head, or heads that read d_k features each; all eight should read all features": 128,
             "without num_kv_heads, there are as many heads of keys and values as of queries": 576,
         },
     )

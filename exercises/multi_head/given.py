@@ -81,7 +81,7 @@ def causal_mask(n: int, m: int | None = None) -> np.ndarray:
 
     Args:
         n: number of queries, an int.
-        m: number of keys, an int of at least `n`. None: as many keys as queries.
+        m: number of keys, an int of at least `n`. None means as many keys as queries.
 
     Returns:
         Boolean `(n, m)`. Entry (i, j), counted from 0, is True exactly if j <= i + (m - n).

@@ -65,7 +65,7 @@ def check_close(what, got, expected, tolerance=1e-5, mistakes=None):
 def check_equal(what, got, expected, mistakes=None):
     """Pass if `got` has the shape, the kind and the entries of `expected`; else say why not.
 
-    For masks and whole numbers. The arguments are those of `check_close`.
+    Use it for masks and whole numbers. The arguments are those of `check_close`.
 
     Raises:
         CheckFailed: if it is not right.
@@ -189,7 +189,8 @@ def check_kinds(answers, kinds):
 
     Args:
         answers: a dict of your answers.
-        kinds: a dict from the name of each question to "number" or to the letters to choose from.
+        kinds: a dict from the name of each question to "number" or to the letters to choose from; capitals and
+            spaces do not matter, as in grading.
 
     Raises:
         CheckFailed: if an answer is of another kind.
@@ -204,13 +205,13 @@ def check_kinds(answers, kinds):
             print(f"todo {name}: no answer yet")
         elif kind == "number" and _is_number(answer):
             print(f"have {name}: {_plain(answer)}, a number")
-        elif kind != "number" and isinstance(answer, str) and answer in tuple(kind):
+        elif kind != "number" and isinstance(answer, str) and answer.strip().lower() in tuple(kind):
             print(f"have {name}: {answer!r}, a choice")
         else:
             wanted = "a number, such as 0.5" if kind == "number" else f"one of {_choices(kind)}"
             problems.append(f"answers[{name!r}] is {answer!r}, but it should be {wanted}")
     if problems:
-        raise CheckFailed("\n  ".join(["not every answer is of the right kind", *problems]))
+        raise CheckFailed("\n  ".join(problems))
 
 
 def _arrays(what, got, expected):
@@ -529,7 +530,7 @@ def check_head_importance(head_importance):
         [10.0, 4.0],
         mistakes={
             "only the first sequence was counted": [5.0, 2.0],
-            "they were summed, not averaged": [20.0, 8.0],
+            "the sequences were summed, not averaged": [20.0, 8.0],
         },
     )
     zero3 = {"weight": np.zeros((6, 6)), "bias": np.zeros(6)}
@@ -550,7 +551,7 @@ def check_head_importance(head_importance):
         [10.0, 4.0],
         mistakes={
             "the change was measured before dense": [5.0, 2.0],
-            "the bias of dense, which no head adds, is in it": [14.0712, 13.0384],
+            "the result includes the bias of dense, which no head adds": [14.0712, 13.0384],
         },
     )
     sharp = {**weights, "query": {"weight": 50.0 * np.eye(4), "bias": np.zeros(4)}, "key": one}

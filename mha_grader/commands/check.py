@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import tokenize
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +45,7 @@ def add(commands: Any) -> None:
         "what",
         nargs="+",
         metavar="WHAT",
-        help="a notebook or an assignment's name; or ASSIGNMENT ITEM FILE.py",
+        help="a notebook; or ASSIGNMENT ITEM FILE.py; with --solution a notebook or an assignment's name",
     )
     parser.add_argument("--solution", metavar="ITEM", help="show the course's solution of an item")
     parser.set_defaults(run=run, usage_error=parser.error)
@@ -63,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
             check_file(material, progress, what[0], what[1], Path(what[2]))
         else:
             arguments.usage_error("name a notebook, or an assignment, an item and a file")
-    except (CannotStart, Unusable) as error:
+    except CannotStart as error:
         raise CourseError(str(error)) from None
     return 0
 
@@ -72,29 +74,29 @@ def check_notebook(material: Material, progress: Progress, path: Path) -> None:
     """Check all items of a notebook, and print what comes of it.
 
     Raises:
-        CourseError: if the file is no notebook of an assignment.
-        Unusable: if it cannot be read.
+        CourseError: if the file is no notebook of an assignment, or cannot be read.
         CannotStart: if no process can be started.
     """
     name = assignment_of(path, material)
     assignment = material.assignment(name)
-    print(f"Checking {path}, as it was last saved. {show.FOR_ONESELF}", flush=True)
+    _say(show.opening_lines(f"{path}, as it was last saved"))
     record = grade_submission(assignment, OwnSettings.of(material.root), read(path))
     if not record.usable:
-        raise CourseError(f"{path}: {'; '.join(record.notes)}")
+        raise CourseError("; ".join(without_advice(path, note) for note in record.notes))
     stamp = stamp_of(read(path))
     if stamp and f"{stamp.get('version')}+{stamp.get('digest')}" != assignment.version:
         theirs = clean(str(stamp.get("version")))
         print(f"note: the notebook is of version {theirs}; the tests are those of {assignment.version}")
     for note in record.notes:
         print(f"note: {clean(note)}")
-    _tell(progress, name, record.items)
+    _tell(name, record.items)
     for answer in record.answers:
         print(f"\n{answer.item}: a person marks this one")
         print(f"  A model answer, to compare with: mha-grade check {name} --solution {answer.item}")
     print(
         f"\nTogether {record.score:g} of {record.max_by_tests:g} points. What to read next: mha-grade progress"
     )
+    _keep(progress, name, record.items)
 
 
 def check_file(material: Material, progress: Progress, name: str, item: str, path: Path) -> None:
@@ -105,19 +107,34 @@ def check_file(material: Material, progress: Progress, name: str, item: str, pat
         CannotStart: if no process can be started.
     """
     assignment = material.assignment(name)
+    assignment.cell("solution", item)  # complains if there is no such item
+    if path.suffix == ".ipynb":
+        raise CourseError(f"{path} is a notebook: check it whole, with mha-grade check {path}")
+    read(path)  # complains if it cannot be read
     try:
         with tokenize.open(path) as file:
             source = file.read()
-    except (OSError, UnicodeDecodeError, SyntaxError) as error:
-        raise CourseError(f"cannot read {path}: {error}") from None
-    assignment.cell("solution", item)  # complains if there is no such item
-    print(f"Checking {item} in {path}. {show.FOR_ONESELF}", flush=True)
+    except (UnicodeDecodeError, SyntaxError):
+        raise CourseError(f"{path} is not text in UTF-8, as Python files are: save it as such") from None
+    _say(show.opening_lines(f"{item} in {path}"))
     record = grade_item(assignment, OwnSettings.of(material.root), item, source)
-    _tell(progress, name, (record,))
+    _tell(name, (record,))
+    _keep(progress, name, (record,))
 
 
-def _tell(progress: Progress, name: str, records: tuple[ItemRecord, ...]) -> None:
-    progress.enter(name, records)
+def _say(lines: Iterable[str]) -> None:
+    print("\n".join(lines), flush=True)
+
+
+def _keep(progress: Progress, name: str, records: tuple[ItemRecord, ...]) -> None:
+    """Keep the points, if that can be; the verdict is worth something without it."""
+    try:
+        progress.enter(name, records)
+    except CourseError as error:
+        print(f"note: these points are not kept: {error}", file=sys.stderr)
+
+
+def _tell(name: str, records: tuple[ItemRecord, ...]) -> None:
     for record in records:
         print("\n" + "\n".join(show.item_lines(record)))
         if record.score < record.max_score:
@@ -157,11 +174,18 @@ def assignment_of(path: Path, material: Material) -> str:
     """The name of the assignment that a notebook belongs to: by its stamp, else by the file's name.
 
     Raises:
-        CourseError: if there is no such file, or it belongs to none.
-        Unusable: if the file is not a notebook.
+        CourseError: if there is no such file, it is not a notebook, or it belongs to none.
     """
     data = read(path)
-    parse(data)  # complains if it is not a notebook
+    if path.suffix == ".py":
+        raise CourseError(
+            f"{path} is a Python file: name its assignment and its item, as in "
+            f"mha-grade check single_head softmax {path}"
+        )
+    try:
+        parse(data)
+    except Unusable as error:
+        raise CourseError(without_advice(path, str(error))) from None
     for name in (stamp_of(data).get("assignment"), path.stem):
         if name in material.names:
             return str(name)
@@ -177,11 +201,26 @@ def read(path: Path) -> bytes:
         CourseError: if it cannot be read.
     """
     try:
+        if path.is_dir():
+            raise CourseError(f"{path} is a folder, and not a file{meant(path)}")
         if path.stat().st_size > MAX_BYTES:
             raise CourseError(f"{path} is larger than 100 MB: clear all outputs and save it")
         return path.read_bytes()
     except OSError as error:
-        raise CourseError(f"cannot read {path}: {error.strerror}") from None
+        raise CourseError(f"cannot read {path}: {error.strerror}{meant(path)}") from None
+
+
+def meant(path: Path) -> str:
+    """A question that names the notebook that was probably meant by the path of none; "" if none is near."""
+    for near in (path / f"{path.name}.ipynb", path.with_suffix("") / f"{path.stem}.ipynb"):
+        if near.is_file():
+            return f". Did you mean {near}?"
+    return ""
+
+
+def without_advice(path: Path, text: str) -> str:
+    """What is wrong with a file, without the advice for those who hand in."""
+    return f"{path} cannot be checked: {text.partition(': ')[0]}"
 
 
 def stamp_of(data: bytes) -> dict[str, Any]:

@@ -14,6 +14,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command that was chosen; returns the exit code.
 
     0: done. 1: the machine or the course is not ready. 3: some hand-ins could not be graded, all others are.
+    130: stopped from the keyboard.
     """
     try:
         result: int = arguments.run(arguments)
@@ -25,3 +26,6 @@ def run(arguments: argparse.Namespace) -> int:
     except (CourseError, SandboxUnavailable) as error:
         print(f"mha-grade: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("mha-grade: stopped", file=sys.stderr)
+        return 130

@@ -66,12 +66,13 @@ from traitlets.config import PyFileConfigLoader
 
 from mha_grader.course import rubric
 from mha_grader.course.assignment import assignment_names, is_plain
+from mha_grader.course.cells import BEGIN_SOLUTION
 from mha_grader.course.errors import CourseError
 from mha_grader.course.exchange import put_in_place
 from mha_grader.course.helper_files import helper_files
 from mha_grader.course.notebooks import instructor_notebook
 from mha_grader.course.recorded_cells import record_cells
-from mha_grader.course.sources import BEGIN_SOLUTION, SourceError, read_source
+from mha_grader.course.sources import SourceError, read_source
 
 
 def build(course_root: Path, assignment: str) -> Path:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from mha_grader.course.errors import CourseError
 
 Kind = Literal["markdown", "given", "show", "solution", "test", "task"]
+BEGIN_SOLUTION, END_SOLUTION = "### BEGIN SOLUTION", "### END SOLUTION"
 HIDDEN_BEGIN, HIDDEN_END = "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS"
 
 

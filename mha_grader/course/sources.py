@@ -13,11 +13,9 @@ from typing import Any
 
 import jupytext
 
-from mha_grader.course.assignment import HIDDEN_BEGIN, HIDDEN_END
+from mha_grader.course.cells import BEGIN_SOLUTION, END_SOLUTION, HIDDEN_BEGIN, HIDDEN_END
 from mha_grader.testing.checkers import checker_heads
 from mha_grader.testing.parts import PartHead, check_parts
-
-BEGIN_SOLUTION, END_SOLUTION = "### BEGIN SOLUTION", "### END SOLUTION"
 
 
 class SourceError(Exception):

@@ -167,7 +167,7 @@ def difference(expression: str, example: Example) -> str:
         got = eval(expression, {**names, example.item: example.tested})
         found = first_difference(got, expected)
     except CallError as error:
-        return f"Try it yourself: {expression}\nthere, {describe_error(error, show_text=True)[1]}."
+        return f"Try it yourself: {expression}\n{describe_error(error, show_text=True)[1]}."
     except OutOfBudget:
         return f"Try it yourself: {expression}"
     except Exception:  # the expression looks into a result that is not what it should be
@@ -175,7 +175,7 @@ def difference(expression: str, example: Example) -> str:
     if found is None:
         return (
             f"On the public example {expression} your answer is right; "
-            "the hidden inputs have other shapes, sizes and numbers, and it is called more than once."
+            "the hidden tests use other shapes, sizes and numbers, and call it more than once."
         )
     return f"Try it yourself: {expression}\n{found}"
 
@@ -187,10 +187,12 @@ def _different_error(expression: str, names: dict[str, Any], wanted: str) -> str
     except CallError as error:
         if wanted in error.type_names:
             text = clean(error.text, 200) or "(none)"
-            return f"On the public example {expression} there is a {wanted}, as it should be; its text is: {text}"
+            return (
+                f"On the public example {expression} your code raises a {wanted}, as it should; "
+                f"its text is: {text}"
+            )
         return (
-            f"Try it yourself: {expression}\nexpected a {wanted}; "
-            f"there, {describe_error(error, show_text=True)[1]}."
+            f"Try it yourself: {expression}\nexpected a {wanted}; {describe_error(error, show_text=True)[1]}."
         )
     except OutOfBudget:
         return f"Try it yourself: {expression}"

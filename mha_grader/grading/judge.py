@@ -223,7 +223,7 @@ def _run(part: Part, rng: np.random.Generator) -> tuple[Status, str]:
     except SandboxUnavailable:  # the machine's fault, not the student's
         raise
     except Exception:  # the test looks into a result that is not what it should be, and trips over it
-        return "fail", "the result is not of the kind that was asked for"
+        return "fail", "the result is not of the kind that the item asks for"
     return "pass", ""
 
 
@@ -233,11 +233,11 @@ def describe_error(error: CallError, show_text: bool = False) -> tuple[Status, s
     The error's own text is shown on public inputs; on hidden ones if it speaks of code, and then without numbers.
     """
     if error.kind == "timeout":
-        return "timeout", "your code did not come to an end within its time"
+        return "timeout", "your code did not finish within its time limit"
     if error.kind == "memory":
-        return "memory", "your code used more memory than it may"
+        return "memory", "your code used more memory than it is allowed"
     if error.kind == "missing":
-        return "error", "the name that was asked for is not defined after your cell has run"
+        return "error", f"the name {error.text!r} is not defined after your cell has run"
     if error.kind == "died":
         return "error", "the process that ran your code ended"
     if error.type_names[0] == "NotImplementedError" and not error.text:  # a library says what it lacks

@@ -394,7 +394,7 @@ def run_apart(test: Test, recorder: Recorder, files: Path) -> None:
             calls = _run_once(test, recorder, files, writes=False)
         except Mismatch:
             raise Mismatch(
-                f"{names[0]} changes its arguments, and the checks hold only because of that"
+                f"{names[0]} changes its arguments, and the checks pass only because of that"
             ) from None
         refuse_empty(calls.made, test.calls)
 
@@ -430,10 +430,10 @@ def _in_words(test: Test, error: Exception, calls: Calls) -> str:
     texts = {node.value for node in ast.walk(ast.parse(test.source)) if isinstance(node, ast.Constant)}
     words = f"the test of this cell ended with {type(error).__name__}"
     if isinstance(error, AssertionError):
-        words = str(error) if str(error) in texts else "a check of this cell does not hold"
+        words = str(error) if str(error) in texts else "a check of this cell failed"
     if calls.not_data:
         kinds = ", ".join(sorted(calls.not_data))
-        words += f". Something of type {kinds} came, which cannot be handed to the test: use lists, dicts or arrays"
+        words += f". The test cannot receive a value of type {kinds}: use lists, dicts or arrays"
     return words
 
 

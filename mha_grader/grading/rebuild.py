@@ -106,7 +106,7 @@ def find(folder: Path, assignment: Assignment) -> Found:
     if versions:
         beside = _names([path.name for path in versions])
         notes.append(f"{_printable(chosen.name)} was graded; {beside} beside it was not")
-    flags = [f"{_names([path.name for path in written])} beside the graded file was written in, too"]
+    flags = [f"{_names([path.name for path in written])} beside the graded file also contains work"]
     return Found(data, tuple(notes), tuple(flags if written else ()))
 
 
@@ -150,7 +150,7 @@ def _choose(found: list[Path], right: Path, is_written: Callable[[Path], bool]) 
     """The notebook that is graded, and its other versions: those whose name begins with the right one."""
     if os.path.lexists(right) and not _is_plain(right):
         raise Unusable(
-            "not-a-file", f"{right.name} is not a file (but a link, say): hand in the notebook itself"
+            "not-a-file", f"{right.name} is not a file (perhaps a link): hand in the notebook itself"
         )
     if not found:
         raise Unusable("missing", f"no notebook was found: hand in the file {right.name}")
@@ -198,7 +198,7 @@ def parse(data: bytes) -> list[dict[str, Any]]:
         if not is_unicode and text.lstrip().startswith("{"):
             raise Unusable(
                 "not-utf-8",
-                "the file is not UTF-8, as notebooks are: save it in Jupyter and hand that file in",
+                "the file is not UTF-8, the encoding of notebooks: save it in Jupyter and hand that file in",
             ) from None
         raise Unusable(
             "not-json", "the file is not a notebook (not JSON): save it in Jupyter and hand that file in"
@@ -303,17 +303,17 @@ def rebuild(assignment: Assignment, data: bytes) -> Rebuilt:
         f"the cell for {name} is missing from your notebook: copy it from a fresh one" for name in missing
     ]
     rebuilt.notes += [
-        f"a picture in {name} is not handed on: whoever marks it sees your words only"
+        f"pictures in {name} are not passed on: the person who marks it sees only your words"
         for name, text in rebuilt.answers.items()
         if "attachment:" in text
     ]
     if not _decode(data)[1]:
         rebuilt.notes.append(
-            "the file is not UTF-8, as notebooks are: letters other than a to z may be wrong in it"
+            "the file is not UTF-8, the encoding of notebooks: letters other than a to z may be wrong in it"
         )
     if len(everything) > MAX_CELLS:
         rebuilt.notes.append(
-            f"only the first {MAX_CELLS} of the notebook's {len(everything)} cells were looked at"
+            f"only the first {MAX_CELLS} of the notebook's {len(everything)} cells were read"
         )
     for item in cut:
         rebuilt.item_notes.setdefault(item, []).append(
@@ -386,7 +386,7 @@ def _assemble(
         notes = rebuilt.item_notes.setdefault(item, [])
         if len(own) > 1:
             which = "the last one that was written in" if written else "the first one"
-            notes.append(f"the cell for {item} stands {len(own)} times in your notebook; {which} was graded")
+            notes.append(f"the cell for {item} occurs {len(own)} times in your notebook; {which} was graded")
         if written:
             rebuilt.sources[item] = written[-1]
         elif elsewhere:

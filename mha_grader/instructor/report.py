@@ -356,7 +356,7 @@ def _reasons(record: SubmissionRecord, private: bool) -> Iterator[str]:
         notes = "" if private or not record.notes else f": {'; '.join(record.notes)}"
         yield f"could not be graded ({record.status}){notes}"
     if record.flags:
-        yield "more than one file was written in" if private else "; ".join(record.flags)
+        yield "more than one file contains work" if private else "; ".join(record.flags)
     for item in record.items:
         if private and item.flags:
             yield f"{item.item}: {len(item.flags)} to look at in its code"

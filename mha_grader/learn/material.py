@@ -27,7 +27,6 @@ from mha_grader.course.assignment import (
 )
 from mha_grader.course.cells import id_of, text_of
 from mha_grader.course.kit import self_study
-from mha_grader.course.notebooks import instructor_notebook
 
 PACKED = Path(__file__).with_name("material")
 REPOSITORY = Path(__file__).parents[2]
@@ -104,6 +103,8 @@ class Material:
         self.released(name)  # complains if there is none
         if is_plain(self.root, name):
             return load_assignment(self.root, name)
+        from mha_grader.course.notebooks import instructor_notebook  # takes seconds: jupytext imports much
+
         made = instructor_notebook(self.root / "solutions" / f"{name}.py")
         return load_assignment(self.root, name, made)
 

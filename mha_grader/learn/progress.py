@@ -14,8 +14,15 @@ from mha_grader.learn.material import Material
 
 
 def place() -> Path:
-    """Where the file lies."""
-    return Path.home() / ".mha-grade" / "progress.json"
+    """Where the file lies.
+
+    Raises:
+        CourseError: if the system names no home folder.
+    """
+    try:
+        return Path.home() / ".mha-grade" / "progress.json"
+    except RuntimeError:
+        raise CourseError("there is no home folder to keep your progress in: set HOME to a folder") from None
 
 
 class Progress:
@@ -25,18 +32,27 @@ class Progress:
         """Read the file, if there is one.
 
         Raises:
-            CourseError: if it is damaged; nothing of it is changed then.
+            CourseError: if it is damaged or cannot be read; nothing of it is changed then.
         """
         self.path = path or place()
-        self._items: dict[str, dict[str, Any]] = {}  # by "assignment.item"
+        self._items = self._read()
+
+    def _read(self) -> dict[str, dict[str, Any]]:
+        """What the file says of items, by "assignment.item"."""
         try:
-            self._items = json.loads(self.path.read_text("utf-8"))["items"]
-            self._items = {
-                name: {"points": 0.0 + item["points"], "asked": bool(item["asked"])}
-                for name, item in self._items.items()
+            return {
+                name: {
+                    "points": None if item["points"] is None else 0.0 + item["points"],
+                    "asked": bool(item["asked"]),
+                }
+                for name, item in json.loads(self.path.read_text("utf-8"))["items"].items()
             }
-        except FileNotFoundError:
-            pass
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+        except OSError as error:
+            raise CourseError(
+                f"cannot read {self.path}, where your progress is kept: {error.strerror}"
+            ) from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise CourseError(
                 f"{self.path}, where your progress is kept, is damaged ({type(error).__name__}: {error}): mend it, "
@@ -52,7 +68,12 @@ class Progress:
         return bool(self._items.get(f"{assignment}.{item}", {}).get("asked"))
 
     def enter(self, assignment: str, records: tuple[ItemRecord, ...]) -> None:
-        """Keep what came of a check."""
+        """Keep what came of a check.
+
+        Raises:
+            CourseError: if the file cannot be written.
+        """
+        self._items = self._read()  # a check takes a while, and another one may have ended meanwhile
         for record in records:
             self._change(
                 assignment, record.item, points=max(record.score, self.points(assignment, record.item) or 0.0)
@@ -60,16 +81,25 @@ class Progress:
         self._write()
 
     def ask(self, assignment: str, item: str) -> None:
-        """Keep that a solution was asked for."""
+        """Keep that a solution was asked for.
+
+        Raises:
+            CourseError: if the file cannot be written.
+        """
         self._change(assignment, item, asked=True)
         self._write()
 
     def _change(self, assignment: str, item: str, **fields: Any) -> None:
-        self._items.setdefault(f"{assignment}.{item}", {"points": 0.0, "asked": False}).update(fields)
+        self._items.setdefault(f"{assignment}.{item}", {"points": None, "asked": False}).update(fields)
 
     def _write(self) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(self.path, json.dumps({"items": self._items}, indent=1, sort_keys=True))
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(self.path, json.dumps({"items": self._items}, indent=1, sort_keys=True))
+        except OSError as error:
+            raise CourseError(
+                f"cannot write {self.path}, where your progress is kept: {error.strerror}"
+            ) from None
 
 
 def lines(material: Material, progress: Progress) -> Iterator[str]:

@@ -8,17 +8,23 @@ import textwrap
 from collections.abc import Iterator
 
 from mha_grader.course.assignment import Assignment
-from mha_grader.course.records import ItemRecord
-from mha_grader.course.sources import BEGIN_SOLUTION, END_SOLUTION
+from mha_grader.course.cells import BEGIN_SOLUTION, END_SOLUTION
+from mha_grader.course.records import ItemRecord, PartRecord
 from mha_grader.grading.explain import repeats
 from mha_grader.grading.judge import parts_of
 from mha_grader.sandbox.text import clean
 
 FOR_ONESELF = (
-    "This is for yourself only: your code ran in a plain process of this machine, and not in the sandbox in which "
+    "This is for yourself only: your code runs in a plain process of this machine, and not in the sandbox in which "
     "hand-ins are graded."
 )
 INDENT = " " * 10
+
+
+def opening_lines(what: str) -> Iterator[str]:
+    """What stands above the verdicts."""
+    yield f"Checking {what}."
+    yield from wrapped(FOR_ONESELF)
 
 
 def item_lines(record: ItemRecord) -> Iterator[str]:
@@ -26,23 +32,44 @@ def item_lines(record: ItemRecord) -> Iterator[str]:
     yield f"{record.item}: {record.score:g} of {record.max_score:g} points"
     yield from (f"  note: {clean(note)}" for note in record.notes)
     repeated = repeats(record)
+    if part := stopped_by_one_error(record):
+        yield f"  {part.status:8}0/{record.max_score:g}  all parts"
+        for line in part.message.splitlines():
+            yield from wrapped(line, INDENT)
+        return
     for part in record.parts:
         beside = f" (with right {' and '.join(record.stood_in)})" if part.carried else ""
+        if part.status == "not-run" and part.reason:
+            beside = f" ({part.reason.removeprefix('not run, ')})"
         yield f"  {part.status:8}{part.points:g}/{part.max_points:g}  {part.name}{beside}"
         if part.status in ("pass", "not-run"):
             continue
         first = repeated.get(part.name)
         why = part.message.splitlines() if first is None else [f"for the same reason as “{first}” above"]
         for line in (part.proves, *why):
-            yield from _wrapped(line)
+            yield from wrapped(line, INDENT)
 
 
-def _wrapped(line: str) -> list[str]:
-    """A line of a message in several; code in it stays as it is."""
+def stopped_by_one_error(record: ItemRecord) -> PartRecord | None:
+    """The first part, if one error stopped all parts that ran: nothing is written, or the cell does not run."""
+    ran = [part for part in record.parts if part.status != "not-run"]
+    told = {"pass", "fail"} & {part.status for part in ran}
+    return ran[0] if len(ran) > 1 and not told and len(repeats(record)) == len(ran) - 1 else None
+
+
+def wrapped(line: str, indent: str = "") -> list[str]:
+    """A line in several; code in it, addresses and names with hyphens stay as they are."""
     width = max(shutil.get_terminal_size().columns, 60)
-    if line.startswith("Try it yourself: ") or len(INDENT + line) <= width:
-        return [INDENT + line]
-    return textwrap.wrap(line, width, initial_indent=INDENT, subsequent_indent=INDENT)
+    if line.startswith("Try it yourself: ") or len(indent + line) <= width:
+        return [indent + line]
+    return textwrap.wrap(
+        line,
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
 
 
 def solution_lines(assignment: Assignment, item: str, reading: str) -> Iterator[str]:
@@ -51,9 +78,9 @@ def solution_lines(assignment: Assignment, item: str, reading: str) -> Iterator[
     yield ""
     yield from _solution(assignment.cell("solution", item).source).splitlines()
     yield ""
-    yield "It keeps what the tests ask for:"
+    yield "It does what the tests ask for:"
     for part in parts_of(assignment, item):
-        yield f"  {part.name}: {part.proves}"
+        yield from wrapped(f"{part.name}: {part.proves}", "  ")
     if reading:
         yield f"The book explains it: {reading}"
 

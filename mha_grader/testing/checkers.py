@@ -20,12 +20,12 @@ def checker_heads(item: str, *, right: float, each: float) -> list[PartHead]:
         "accepts what is right",
         float(right),
         (),
-        "Every right way of writing the function is accepted, and not everything.",
+        "The check accepts every right way of writing the function, and rejects some mistake.",
     )
     heads = [accepts]
     for spec in candidates.wrong(item):
         slug = spec.split("/", 2)[2]
-        proves = f"The mistake “{pitfalls.BANK[slug].title}” ({slug}) is caught."
+        proves = f"The check rejects the mistake “{pitfalls.BANK[slug].title}” ({slug})."
         heads.append(PartHead(f"catches {slug}", float(each), (accepts.name,), proves))
     return heads
 

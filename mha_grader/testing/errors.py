@@ -13,9 +13,10 @@ class CallError(Exception):
     """Calling the student's code gave no result.
 
     Attributes:
-        kind: `error` (it raised), `timeout`, `memory`, or `died` (the process ended).
+        kind: `error` (it raised), `timeout`, `memory`, `missing` (no such name), or `died` (the process ended).
         type_names: names of the exception's class and its bases, most special first (`error` only).
-        text: the exception's own text. It may repeat a hidden input: never show it to a student.
+        text: the exception's own text. It may repeat a hidden input: never show it to a student. Of `missing`,
+            the name.
         line: line of the student's cell, counted from 1, where it was raised, if known.
     """
 

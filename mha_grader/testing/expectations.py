@@ -179,7 +179,7 @@ def pair_of(result: Any) -> tuple[Any, Any]:
         Mismatch: if these are not two.
     """
     pair = isinstance(result, tuple | list) and len(result) == 2
-    expect(pair, f"two results should come back, (output, weights), but what came is {describe(result)}")
+    expect(pair, f"it should return two results, (output, weights), but it returned {describe(result)}")
     return result[0], result[1]
 
 
@@ -219,4 +219,4 @@ def expect_raises(
         if any(word not in caught.text for word in mentions):
             raise Mismatch("the error's text does not mention all that it should") from None
         return
-    raise Mismatch(f"it should raise {wanted}, but it raised none")
+    raise Mismatch(f"it should raise {wanted}, but it raised no error")

@@ -37,7 +37,7 @@ def read_reply(reply: dict[str, Any], target: Any) -> tuple[Any, tuple[str, ...]
         names = [name if _is_word(name) else "?" for name in changed] if isinstance(changed, list) else ["?"]
         return reply.get("value"), tuple(names[:100])
     if status in ("memory", "missing"):
-        raise CallError(status)
+        raise CallError(status, text=target if isinstance(target, str) else "")
     types, line, cell, text = (reply.get(field) for field in ("types", "line", "cell", "text"))
     names = [name if _is_word(name) else "Exception" for name in types] if isinstance(types, list) else []
     own_cell = not isinstance(target, str) or (isinstance(cell, str) and cell == target)

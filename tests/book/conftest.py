@@ -48,7 +48,7 @@ def watched_page(chromium):
     """A page on which everything that goes wrong is collected in `page.troubles`, and all requests too."""
     context = chromium.new_context()
     page = context.new_page()
-    page.troubles, page.requests = [], []
+    forget(page)
     page.on("request", lambda request: page.requests.append(request.url))
     page.on("requestfailed", lambda request: page.troubles.append(f"failed: {request.url}"))
     page.on("response", lambda r: page.troubles.append(f"{r.status}: {r.url}") if r.status >= 400 else None)
@@ -56,6 +56,18 @@ def watched_page(chromium):
     page.on("console", lambda m: page.troubles.append(f"console: {m.text}") if m.type == "error" else None)
     yield page
     context.close()
+
+
+def forget(page):
+    """Begin to collect anew."""
+    page.troubles, page.requests = [], []
+
+
+@pytest.fixture(scope="module")
+def window(chromium):
+    """A page for all tests of a module, watched: what it loads again and again is compiled once."""
+    with watched_page(chromium) as page:
+        yield page
 
 
 @pytest.fixture

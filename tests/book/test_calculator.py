@@ -9,6 +9,8 @@ from mha_lib.counting import attention_flops, count_parameters
 from mha_lib.heads import head_dim
 from mha_lib.kv_cache import kv_cache_bytes
 
+from .conftest import forget
+
 PAGE = "book/calculator.html"
 MESSAGE = "#hc-message"
 FIELDS = ["hc-d-model", "hc-heads", "hc-kv-heads", "hc-d-k", "hc-layers", "hc-n"]
@@ -30,10 +32,11 @@ def shown(page, name):
 
 
 @pytest.fixture
-def calculator(page, addresses):
-    page.goto(f"{addresses['file']}/{PAGE}")
-    yield page
-    assert page.troubles == []
+def calculator(window, addresses):
+    forget(window)
+    window.goto(f"{addresses['file']}/{PAGE}")
+    yield window
+    assert window.troubles == []
 
 
 @pytest.mark.parametrize("num_bytes", [4, 2, 1])

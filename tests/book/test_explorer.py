@@ -11,6 +11,8 @@ from mha_lib.minilm.link_answers import marked_nouns, most_looked_at
 from mha_lib.minilm.minilm import MiniLM, load_sample
 from mha_lib.real_heads import bert_attention, offset_score
 
+from .conftest import forget
+
 TEXTS = load_sample().texts
 OWN = "The naïve explorers of Reykjavík saw transformers, and they liked them!"
 
@@ -21,14 +23,18 @@ def model():
 
 
 @pytest.fixture
-def explorer(page, addresses):
+def explorer(window, addresses):
     """As in a folder: only one's own sentence differs over http."""
-    page.goto(f"{addresses['file']}/book/all_heads.html")
-    box = page.locator(".explorer")
+    forget(window)
+    window.set_viewport_size({"width": 1280, "height": 720})
+    window.goto(f"{addresses['file']}/book/all_heads.html")
+    box = window.locator(".explorer")
     box.locator(".explorer-grid").wait_for()
     yield box
-    strangers = [url for url in page.requests if not url.startswith((*addresses.values(), "data:", "blob:"))]
-    assert (page.troubles, strangers) == ([], [])
+    strangers = [
+        url for url in window.requests if not url.startswith((*addresses.values(), "data:", "blob:"))
+    ]
+    assert (window.troubles, strangers) == ([], [])
 
 
 @pytest.fixture
@@ -192,7 +198,7 @@ def test_averages_are_those_over_the_labelled_sentences(explorer, model):
     assert [float(cell) for cell in cells] == pytest.approx(np.mean(rows, axis=0), abs=0.001)
 
 
-def test_the_keyboard_alone_is_enough(explorer, page):
+def test_the_keyboard_alone_is_enough(explorer, window):
     explorer.locator(".explorer-tokens button[aria-pressed=true]").focus()
     for key, place in {
         "ArrowRight": 11,
@@ -202,22 +208,22 @@ def test_the_keyboard_alone_is_enough(explorer, page):
         "Home": 0,
         "End": 15,
     }.items():
-        page.keyboard.press(key)
+        window.keyboard.press(key)
         assert pressed(explorer, ".explorer-tokens button") == [place]
-    page.keyboard.press("ArrowRight")  # stays
+    window.keyboard.press("ArrowRight")  # stays
     assert pressed(explorer, ".explorer-tokens button") == [15]
-    page.keyboard.press("Tab")  # out of the tokens, to the heads, in one step
+    window.keyboard.press("Tab")  # out of the tokens, to the heads, in one step
     label = "document.activeElement.getAttribute('aria-label')"
-    assert page.evaluate(label) == "L1H1"
+    assert window.evaluate(label) == "L1H1"
     for key, name in {"ArrowDown": "L2H1", "ArrowRight": "L2H2", "ArrowUp": "L1H2"}.items():
-        page.keyboard.press(key)
-        assert page.evaluate(label) == name
-    page.keyboard.press("Enter")
+        window.keyboard.press(key)
+        assert window.evaluate(label) == name
+    window.keyboard.press("Enter")
     assert "L1H2" in explorer.locator("figcaption").all_inner_texts()
-    page.keyboard.press("Tab")
-    assert page.evaluate(label) == "All heads of layer 1"
-    page.keyboard.press("Shift+Tab")
-    assert page.evaluate(label) == "L1H2"  # back where it was
+    window.keyboard.press("Tab")
+    assert window.evaluate(label) == "All heads of layer 1"
+    window.keyboard.press("Shift+Tab")
+    assert window.evaluate(label) == "L1H2"  # back where it was
 
 
 def test_it_can_be_understood_without_seeing_it(explorer):
@@ -238,11 +244,11 @@ def test_a_shorter_sentence_keeps_a_token_chosen(explorer):
 
 
 @pytest.mark.parametrize("width", [320, 360])
-def test_it_fits_a_telephone(explorer, page, width):
-    page.set_viewport_size({"width": width, "height": 800})
+def test_it_fits_a_telephone(explorer, window, width):
+    window.set_viewport_size({"width": width, "height": 800})
     explorer.get_by_label("All heads of layer 2").click()
     explorer.get_by_text("The same numbers as a table").click()
-    assert page.evaluate("document.scrollingElement.scrollWidth") <= width
+    assert window.evaluate("document.scrollingElement.scrollWidth") <= width
     assert explorer.evaluate("e => e.scrollWidth <= e.clientWidth")
 
 

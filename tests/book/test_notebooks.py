@@ -11,7 +11,7 @@ from docutils.utils import new_document
 from myst_nb.core.read import read_myst_markdown_notebook
 from sphinx import addnodes
 
-from book.notebooks import Book, is_offered, notebook
+from book.notebooks import ROLE_IN_CODE, Book, is_offered, notebook
 
 from .conftest import ROOT, extension
 
@@ -26,6 +26,7 @@ CHAPTERS = {
 }
 OFFERED = {name: notebook(page, BOOK) for name, page in PAGES.items() if is_offered(page)}
 # What only the book knows: roles, directives, labels.
+CITED = re.compile(r"\{(?:cite|ref|eq|numref|doc)[:\w]*\}+`")  # in what code prints
 LEFT = re.compile(r"\{[\w:-]+\}`|^[`:]{3,}\{.*|^:::|^\([\w-]+\)=|\]\(#|^:[\w-]+:", re.MULTILINE)
 
 
@@ -37,7 +38,9 @@ def test_the_notebooks_have_the_code_of_the_pages_and_nothing_that_only_the_book
     for name, made in OFFERED.items():
         nbformat.validate(made)
         code = [cell.source for cell in made.cells if cell.cell_type == "code"]
-        assert code[1:] == [cell.source for cell in PAGES[name].cells if cell.cell_type == "code"]
+        pages = [cell.source for cell in PAGES[name].cells if cell.cell_type == "code"]
+        assert code[1:] == [ROLE_IN_CODE.sub(r"\1", source) for source in pages]
+        assert CITED.findall("\n".join(code)) == [], name
         text = "\n".join(cell.source for cell in made.cells if cell.cell_type == "markdown")
         assert LEFT.findall(text) == [], name
 

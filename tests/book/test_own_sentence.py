@@ -73,8 +73,8 @@ def tokens_in_browser(page, address, texts):
     return page.evaluate(TOKENIZE, [address, texts])
 
 
-def test_fifty_sentences_have_the_models_tokens_and_nearly_its_weights(empty, address, model):
-    texts = [sentence.text for sentence in load_links()[:30] + load_links(LATER)[:20]]
+def test_twenty_sentences_have_the_models_tokens_and_nearly_its_weights(empty, address, model):
+    texts = [sentence.text for sentence in load_links()[:12] + load_links(LATER)[:8]]
     answers = empty.evaluate(RUN, [address, texts])
     differences, strongest = [], []
     for text, answer in zip(texts, answers, strict=True):

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from .accessibility import serious_findings
-from .conftest import ROOT, watched_page
+from .conftest import ROOT, forget, watched_page
 from .test_pages import PAGES
 
 # Serious findings that are not ours to mend, by rule and page.
@@ -54,13 +54,14 @@ def name(request):
 
 
 @pytest.fixture(scope="module")
-def visited(chromium, addresses, name):
+def visited(window, addresses, name):
     """The open page, in which later tests find what earlier ones left; setting its mathematics takes long."""
-    with watched_page(chromium) as page:
-        page.set_viewport_size({"width": 1280, "height": 800})
-        page.goto(f"{addresses['file']}/{name}.html", wait_until="load")
-        page.wait_for_function(MATHEMATICS_DONE)
-        yield page
+    forget(window)
+    window.emulate_media(media="screen")
+    window.set_viewport_size({"width": 1280, "height": 800})
+    window.goto(f"{addresses['file']}/{name}.html", wait_until="load")
+    window.wait_for_function(MATHEMATICS_DONE)
+    return window
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """The command line: every command is in it, and it ends as it should."""
 
+import argparse
 import pkgutil
 import re
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from mha_grader import cli, commands
+from mha_grader.commands import outcome
 
 COURSE = Path(__file__).parents[2]
 NAMES = [command.__name__.rpartition(".")[2].strip("_") for command in cli.COMMANDS]
@@ -43,6 +45,14 @@ def test_every_command_has_its_help(name, capsys):
 def test_outside_a_course_it_says_where_to_go(tmp_path, capsys):
     assert cli.main(["--course", str(tmp_path), "try", "single_head", "softmax", "x.py"]) == 1
     assert "nbgrader_config.py" in capsys.readouterr().err
+
+
+def test_stopped_from_the_keyboard_it_says_so_in_one_line(capsys):
+    def stopped(arguments):
+        raise KeyboardInterrupt
+
+    assert outcome.run(argparse.Namespace(run=stopped)) == 130
+    assert capsys.readouterr().err == "mha-grade: stopped\n"
 
 
 GONE = """\

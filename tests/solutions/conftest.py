@@ -10,6 +10,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from book.kernels import kernels_that_start_at_once
 from mha_grader.course.assignment import load_assignment
 from mha_grader.course.authoring import assignment_names, release
 from mha_grader.course.folders import config_of_a_copy
@@ -100,9 +101,18 @@ def lost(assignment, lost_by):
     return lambda item, tested: lost_by(assignment.name, item, tested)
 
 
+@pytest.fixture(scope="session")
+def kernels():
+    """Where Jupyter finds kernels that start at once."""
+    with kernels_that_start_at_once() as folder:
+        yield folder
+
+
 @pytest.fixture
-def run(course, assignment, tmp_path):
+def run(course, assignment, tmp_path, kernels, monkeypatch):
     """Run the released notebook with sources in place of its own; its outputs and what failed, by cell."""
+
+    monkeypatch.setenv("JUPYTER_PATH", kernels)
 
     def run(sources):
         folder = tmp_path / assignment.name

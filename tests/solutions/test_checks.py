@@ -152,6 +152,12 @@ def test_answers_are_listed_whether_given_or_not(capsys):
         assert capsys.readouterr().out == "have width: 0.5, a number\ntodo effect: no answer yet\n"
 
 
+@pytest.mark.parametrize("choice", ["b", "B", " b "])
+def test_a_choice_that_earns_its_points_is_of_the_right_kind(choice):
+    testing.expect_answer({"effect": choice}, {"effect": "b"}, "effect")
+    checks.check_kinds({"effect": choice}, KINDS)
+
+
 @pytest.mark.parametrize(
     ("answers", "words"),
     [
@@ -230,7 +236,9 @@ def test_a_failing_check_shows_its_sentences_and_nothing_else(shell):
     assert "Traceback" not in out
     assert "CheckFailed" not in out
     assert shell("checks.check_number('the width', 8, 64)") == "the width: expected 64, got 8\n"
-    assert shell("checks.check_kinds({'width': 'x'}, {'width': 'number'})").startswith("not every answer")
+    assert shell("checks.check_kinds({'width': 'x'}, {'width': 'number'})").startswith(
+        "answers['width'] is 'x'"
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mha_grader.course.authoring import BEGIN_SOLUTION, assignment_names
+from mha_grader.course.assignment import assignment_names
+from mha_grader.course.cells import BEGIN_SOLUTION
 from mha_grader.course.kit import make_kit
 from mha_grader.course.sources import split_test
 

@@ -12,11 +12,8 @@ from mha_lib.pitfalls.same_items import original
 from .conftest import ITEMS, LOADED
 
 COURSE = Path(__file__).parents[2]
-SECRETS = [
-    PUBLIC_SECRET,
-    b"two",
-    b"three",
-]  # no draw may decide what is lost; names are tried under the first
+SECRETS = [PUBLIC_SECRET, b"two"]  # no draw may decide what is lost; names are tried under the first
+MORE_SECRETS = [pytest.param([secret], marks=pytest.mark.soak) for secret in (b"three", b"four", b"five")]
 
 # Mistakes of an item that no input tells apart: recognising one of them is recognising the other.
 SAME = {
@@ -25,10 +22,17 @@ SAME = {
 }
 
 
+@pytest.fixture(
+    params=[SECRETS, *MORE_SECRETS], ids=lambda secrets: b"-".join(secrets).decode(), scope="module"
+)
+def secrets(request):
+    return request.param
+
+
 @pytest.fixture(params=ITEMS, ids=lambda pair: ".".join(pair), scope="module")
-def case(request, rows_of):
+def case(request, rows_of, secrets):
     name, item = request.param
-    return name, item, {secret: rows_of(name, item, secret, secret == PUBLIC_SECRET) for secret in SECRETS}
+    return name, item, {secret: rows_of(name, item, secret, secret == PUBLIC_SECRET) for secret in secrets}
 
 
 def rows(case, kind):

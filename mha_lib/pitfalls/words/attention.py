@@ -9,7 +9,7 @@ PITFALLS = (
     Pitfall(
         slug="transpose-all-axes",
         title="`.T` on more than a matrix",
-        symptom="Right for matrices; an error about shapes as soon as there is a batch.",
+        symptom="Matrices give the right result. With a batch there is an error about shapes.",
         reason="`K.T` reverses all axes, so with leading dimensions it moves the batch to the end; PyTorch's "
         "`K.t()` takes matrices only.",
         fix="Exchange the last two axes only: `np.swapaxes(K, -2, -1)` in NumPy, `K.transpose(-2, -1)` in PyTorch.",
@@ -18,7 +18,8 @@ PITFALLS = (
     Pitfall(
         slug="batch-axis-assumed",
         title="Exactly one leading dimension",
-        symptom="Right for (batch, n, d_k); an error for a matrix and for (batch, heads, n, d_k).",
+        symptom="The result is right for (batch, n, d_k). A matrix and (batch, heads, n, d_k) raise an "
+        "error.",
         reason="You name the axes from the front, but the number of leading dimensions is not fixed.",
         fix="Count the axes from the end: `np.swapaxes(K, -2, -1)` in NumPy, `K.transpose(-2, -1)` in PyTorch.",
         passes=("one leading dimension",),
@@ -26,15 +27,17 @@ PITFALLS = (
     Pitfall(
         slug="scores-transposed",
         title="K Qᵀ in place of Q Kᵀ",
-        symptom="An error when n ≠ m; wrong weights, whose rows sum to 1, when n = m.",
-        reason="You let the keys ask and the queries answer, so each row of weights belongs to a key.",
-        fix="Multiply in the order of the formula, Q times the transposed K: that has one row for each query.",
+        symptom="There is an error when n ≠ m. When n = m, the weights are wrong, although their rows sum "
+        "to 1.",
+        reason="You exchange the roles of queries and keys, so each row of weights belongs to a key.",
+        fix="Multiply in the order of the formula, Q times the transposed K, which gives one row for each "
+        "query.",
         passes=("shape at n = m",),
     ),
     Pitfall(
         slug="weights-transposed",
         title="Transposed weights times V",
-        symptom="An error when n ≠ m; right weights with a wrong output when n = m.",
+        symptom="There is an error when n ≠ m. When n = m, the weights are right and the output is wrong.",
         reason="You transpose the weights before you multiply, so each output mixes the values with the weights "
         "that all queries gave to one key.",
         fix="Multiply the weights (..., n, m) with the values (..., m, d_v) as they are.",
@@ -43,7 +46,7 @@ PITFALLS = (
     Pitfall(
         slug="keys-used-as-values",
         title="The keys are averaged",
-        symptom="Right weights; the output has the width of the keys and does not depend on V.",
+        symptom="The weights are right, but the output has the width of the keys and does not depend on V.",
         reason="You apply the weights to the keys, which only decide where to look; the output is made of "
         "values.",
         fix="Multiply the weights by V.",
@@ -52,7 +55,8 @@ PITFALLS = (
     Pitfall(
         slug="scores-applied-to-values",
         title="The scores multiply the values",
-        symptom="Right weights; the output is no average of the values and may lie far outside them.",
+        symptom="The weights are right, but the output is no average of the values and may lie far outside "
+        "them.",
         reason="You multiply the values by the scores, so the softmax has no part in the output.",
         fix="Multiply V by the weights, not by the scores.",
         passes=("shape", "rows sum to 1", "masked weights are 0"),
@@ -60,7 +64,7 @@ PITFALLS = (
     Pitfall(
         slug="values-not-mixed",
         title="The weights returned as the output",
-        symptom="The output has m columns in place of d_v.",
+        symptom="The output has m columns instead of d_v.",
         reason="You stop at the weights, but the output is the average of the values under these weights.",
         fix="Return `weights @ V` as the output.",
         passes=("finite", "rows sum to 1", "masked weights are 0"),
@@ -68,7 +72,7 @@ PITFALLS = (
     Pitfall(
         slug="weights-returned-before-softmax",
         title="The scores returned as the weights",
-        symptom="A right output; the weights that come with it are negative or do not sum to 1.",
+        symptom="The output is right, but the weights that come with it are negative or do not sum to 1.",
         reason="You return the scores, but the weights are what the softmax makes of them.",
         fix="Keep the result of the softmax in a variable, and return that.",
         passes=("shape",),
@@ -76,7 +80,7 @@ PITFALLS = (
     Pitfall(
         slug="only-output-returned",
         title="The weights are not returned",
-        symptom="An error where the result is taken apart into two.",
+        symptom="There is an error where the caller unpacks the result into two.",
         reason="You return the output alone, but the contract asks for the pair (output, weights).",
         fix="Return both: `return weights @ V, weights`.",
         passes=(),

@@ -6,7 +6,7 @@ PITFALLS = (
     Pitfall(
         slug="relu-instead-of-gelu",
         title="ReLU in place of GELU",
-        symptom="Right for large numbers; 0 for all negative ones.",
+        symptom="The result is right for large numbers, but 0 for all negative ones.",
         reason="You use the non-linearity of the first Transformer, but the contract asks for the GELU.",
         fix="Use `nn.functional.gelu`.",
         passes=("shape", "finite"),
@@ -14,7 +14,7 @@ PITFALLS = (
     Pitfall(
         slug="silu-instead-of-gelu",
         title="SiLU in place of GELU",
-        symptom="A similar function that is off by up to 0.2.",
+        symptom="The function is similar, but off by up to 0.2.",
         reason="You multiply x by the logistic function, but the GELU multiplies it by that of the normal "
         "distribution.",
         fix="Use `nn.functional.gelu`.",
@@ -23,7 +23,7 @@ PITFALLS = (
     Pitfall(
         slug="gelu-approximated",
         title="The GELU by tanh",
-        symptom="Right to three digits; off by up to 0.0005.",
+        symptom="The result is right to three digits, but off by up to 0.0005.",
         reason="You use the approximation by tanh, but the contract asks for the exact GELU.",
         fix='Leave `approximate` at its default, "none".',
         passes=("shape", "finite"),
@@ -31,7 +31,7 @@ PITFALLS = (
     Pitfall(
         slug="gelu-by-logistic",
         title="The GELU by the logistic function",
-        symptom="Right to two digits; off by up to 0.02.",
+        symptom="The result is right to two digits, but off by up to 0.02.",
         reason="You use x times the logistic function of 1.702 x, an old approximation, but the contract asks for "
         "the exact GELU.",
         fix="Use `nn.functional.gelu`.",
@@ -40,8 +40,9 @@ PITFALLS = (
     Pitfall(
         slug="activation-missing",
         title="No non-linearity between the layers",
-        symptom="The network is linear: twice the input, less the bias, gives twice the output.",
-        reason="You put two linear layers directly after each other, which can do no more than one.",
+        symptom="The network is linear apart from its bias: f(2x) − f(0) is twice f(x) − f(0).",
+        reason="You put two linear layers directly after each other, so together they can do no more than "
+        "one.",
         fix="Apply the GELU to what `up` returns.",
         passes=("shape", "finite"),
     ),
@@ -65,7 +66,7 @@ PITFALLS = (
     Pitfall(
         slug="residual-inside",
         title="The residual connection inside the feed-forward network",
-        symptom="The output is off by exactly x; in a block, x is added twice.",
+        symptom="The output is off by exactly x, and a block adds x twice.",
         reason="You add the input inside the feed-forward network, but the block around it does that.",
         fix="Return what `down` returns.",
         passes=("shape", "finite"),
@@ -74,7 +75,7 @@ PITFALLS = (
         slug="norm-first-ignored",
         title="Always pre-norm",
         symptom="`norm_first=False` changes nothing.",
-        reason="You take the argument and never look at it.",
+        reason="You accept the argument but never use it.",
         fix="Write both forms, and choose by `norm_first`.",
         passes=("shape", "finite"),
     ),
@@ -97,7 +98,7 @@ PITFALLS = (
     Pitfall(
         slug="post-norm-by-default",
         title="Another form by default",
-        symptom="Right with `norm_first` given; without it, the other form.",
+        symptom="The result is right with `norm_first` given. Without it, the block has the other form.",
         reason="You let `norm_first` be False by default, as PyTorch does, but here it is True.",
         fix="Write `norm_first=True` in the signature.",
         passes=("shape", "finite"),
@@ -113,7 +114,7 @@ PITFALLS = (
     Pitfall(
         slug="residual-missing",
         title="No residual connections",
-        symptom="A block whose sublayers add nothing returns 0 or a bias; deep stacks do not learn.",
+        symptom="A block whose sublayers add nothing returns 0 or a bias, and deep stacks do not learn.",
         reason="You return the outputs of the sublayers and not their sums with the inputs.",
         fix="Add x in both sublayers.",
         passes=("shape", "finite"),
@@ -145,7 +146,7 @@ PITFALLS = (
     Pitfall(
         slug="halves-in-parallel",
         title="Both sublayers read the block's input",
-        symptom="Right as long as one of the sublayers adds nothing.",
+        symptom="The block is right as long as one of the sublayers adds nothing.",
         reason="You feed the block's input to the feed-forward network, but it should get the result of the "
         "attention.",
         fix="Go on with the result of the first sublayer.",
@@ -154,15 +155,15 @@ PITFALLS = (
     Pitfall(
         slug="halves-exchanged",
         title="The feed-forward network first",
-        symptom="Right as long as one of the sublayers adds nothing.",
+        symptom="The block is right as long as one of the sublayers adds nothing.",
         reason="You apply the feed-forward network before the attention.",
-        fix="First attention, then the feed-forward network.",
+        fix="Apply the attention first, then the feed-forward network.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="one-norm-for-both",
         title="The same norm in both sublayers",
-        symptom="Right in a fresh block, where all norms are alike; `norm2` is never trained.",
+        symptom="A fresh block, where all norms are alike, is right. But `norm2` is never trained.",
         reason="You use `norm1` twice, but each sublayer has its own norm.",
         fix="Use `norm2` in the second sublayer.",
         passes=("shape", "finite"),
@@ -170,7 +171,7 @@ PITFALLS = (
     Pitfall(
         slug="norms-exchanged",
         title="norm2 in the first sublayer, norm1 in the second",
-        symptom="Right in a fresh block, where all norms are alike; wrong with trained weights.",
+        symptom="A fresh block, where all norms are alike, is right. With trained weights it is wrong.",
         reason="You exchange the two norms.",
         fix="Use `norm1` for the attention and `norm2` for the feed-forward network.",
         passes=("shape", "finite"),
@@ -179,14 +180,14 @@ PITFALLS = (
         slug="norm-missing",
         title="No norms",
         symptom="The numbers grow from block to block, and attention becomes one-hot.",
-        reason="You make the norms and never call them.",
-        fix="Normalise as pre-norm and post-norm say.",
+        reason="You create the norms but never call them.",
+        fix="Apply the norms in the places that pre-norm and post-norm require.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="norm-on-the-branch",
-        title="The norm on the branch",
-        symptom="In the post-norm form the output of the block is not normalised.",
+        title="The norm applied before the addition",
+        symptom="In the post-norm form, the output of the block is not normalised.",
         reason="You normalise the output of each sublayer and then add it, but post-norm normalises the sum.",
         fix="Write `self.norm1(x + self.attention(x, mask))`.",
         passes=("shape", "finite"),
@@ -202,7 +203,7 @@ PITFALLS = (
     Pitfall(
         slug="norm-over-tokens",
         title="Normalised over the tokens",
-        symptom="A token's output changes with the other tokens, also without attention.",
+        symptom="A token's output changes with the other tokens, even without attention.",
         reason="You take mean and variance over the tokens of a sequence, but each token is normalised by itself.",
         fix="Normalise over the last axis.",
         passes=("shape", "finite"),
@@ -219,7 +220,7 @@ PITFALLS = (
     Pitfall(
         slug="norm-by-n-minus-one",
         title="The deviation with n − 1",
-        symptom="The normalised numbers are a little too small, the more so the narrower the token is.",
+        symptom="The normalised numbers are a little too small, the more so the fewer features a token has.",
         reason="You divide by a standard deviation that is computed with n − 1, as `std()` does by default.",
         fix="Use `nn.LayerNorm`, or the variance with `correction=0` and the epsilon inside the root.",
         passes=("shape", "finite"),
@@ -227,8 +228,9 @@ PITFALLS = (
     Pitfall(
         slug="norm-epsilon",
         title="Another epsilon",
-        symptom="Right for tokens of ordinary size; wrong when the features of a token are almost equal.",
-        reason="You use another epsilon than 1e-5.",
+        symptom="Tokens of ordinary size give the right result. Tokens whose features are almost equal do "
+        "not.",
+        reason="Your epsilon is not 1e-5.",
         fix="Leave `eps` at its default.",
         passes=("shape", "finite", "right values"),
     ),
@@ -236,7 +238,7 @@ PITFALLS = (
         slug="mask-not-passed-on",
         title="The mask does not reach the attention",
         symptom="A mask changes nothing, and a language model sees the future.",
-        reason="You take the mask and do not pass it on.",
+        reason="You accept the mask but do not pass it on.",
         fix="Call `self.attention(..., mask)`.",
         passes=("shape", "finite", "no mask", "all-True mask"),
     ),

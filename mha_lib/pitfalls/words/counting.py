@@ -31,7 +31,7 @@ PITFALLS = (
     Pitfall(
         slug="parameters-without-output",
         title="W_O left out",
-        symptom="Three quarters of the right number.",
+        symptom="The count is three quarters of the right number.",
         reason="You count three matrices, but W_O is the fourth.",
         fix="Add d_model × d_model for W_O, and d_model for its bias.",
         passes=(),
@@ -47,16 +47,16 @@ PITFALLS = (
     ),
     Pitfall(
         slug="one-kv-head-by-default",
-        title="None taken for one head of keys and values",
-        symptom="Right when num_kv_heads is given; too small when it is not.",
-        reason="You take None for 1, but it stands for as many heads of keys and values as of queries.",
+        title="None treated as one head of keys and values",
+        symptom="The count is right when num_kv_heads is given, and too small when it is not.",
+        reason="You treat None as 1, but it means as many heads of keys and values as of queries.",
         fix="Set it first: `if num_kv_heads is None: num_kv_heads = num_heads`.",
         passes=("one head",),
     ),
     Pitfall(
         slug="only-keys-shared",
         title="Fewer heads of keys, but not of values",
-        symptom="Half the saving that sharing brings.",
+        symptom="The count shows half the saving that sharing brings.",
         reason="You make W_K narrower and leave W_V as it is, but keys and values are shared together.",
         fix="Make both W_K and W_V num_kv_heads * d_k wide.",
         passes=("one head", "no sharing"),
@@ -72,7 +72,7 @@ PITFALLS = (
     Pitfall(
         slug="bias-always-counted",
         title="Biases counted where there are none",
-        symptom="A little too much unless `bias=True`.",
+        symptom="The count is a little too large unless `bias=True`.",
         reason="You add the biases in any case, but by default the projections have none.",
         fix="Add them only if `bias` is true.",
         passes=(),
@@ -80,7 +80,7 @@ PITFALLS = (
     Pitfall(
         slug="biases-ignore-kv-heads",
         title="Full-width biases for fewer keys and values",
-        symptom="Right unless there are both biases and fewer heads of keys and values.",
+        symptom="The count is right unless there are both biases and fewer heads of keys and values.",
         reason="You count d_model biases for keys and values, but a projection has as many biases as outputs.",
         fix="Count num_kv_heads * d_k biases for the keys, and as many for the values.",
         passes=("one head", "no sharing", "no biases"),
@@ -88,7 +88,7 @@ PITFALLS = (
     Pitfall(
         slug="one-bias-for-the-layer",
         title="One bias for the whole layer",
-        symptom="Too small with biases.",
+        symptom="With biases the count is too small.",
         reason="You count the bias of one projection, but each of the four has its own.",
         fix="Add one parameter for each output of each of the four projections.",
         passes=("one head", "no sharing", "no biases"),
@@ -96,7 +96,7 @@ PITFALLS = (
     Pitfall(
         slug="count-not-whole",
         title="A count that is a float",
-        symptom="A float, for instance 576.0 in place of 576.",
+        symptom="The count is a float, for instance 576.0 instead of 576.",
         reason="You return a float, but the count is a whole number, and large floats are rounded.",
         fix="Use whole numbers throughout, and divide with `//`.",
         passes=(),
@@ -104,7 +104,7 @@ PITFALLS = (
     Pitfall(
         slug="multiply-add-counted-as-one",
         title="Multiplication and addition counted as one",
-        symptom="Exactly half of the right number.",
+        symptom="The count is exactly half of the right number.",
         reason="You count multiply-adds, but the contract counts a multiplication and an addition as 2.",
         fix="Count 2 for each entry that is multiplied and added up.",
         passes=(),
@@ -112,7 +112,7 @@ PITFALLS = (
     Pitfall(
         slug="flops-without-projections",
         title="The projections left out",
-        symptom="Far too little for short sequences.",
+        symptom="The count is far too small for short sequences.",
         reason="You count scores and weighted values only, but the four projections cost 8·n·d_model², most of the "
         "work as long as n is below 2·d_model.",
         fix="Add the products with W_Q, W_K, W_V and W_O.",
@@ -121,7 +121,7 @@ PITFALLS = (
     Pitfall(
         slug="flops-without-output",
         title="The product with W_O left out",
-        symptom="6·n·d_model² for the projections in place of 8·n·d_model².",
+        symptom="The projections count as 6·n·d_model² instead of 8·n·d_model².",
         reason="You count three projections, but the product with W_O is the fourth.",
         fix="Count four products of (n, d_model) with (d_model, d_model).",
         passes=(),
@@ -129,7 +129,7 @@ PITFALLS = (
     Pitfall(
         slug="flops-of-one-projection",
         title="One projection counted",
-        symptom="2·n·d_model² for the projections in place of 8·n·d_model².",
+        symptom="The projections count as 2·n·d_model² instead of 8·n·d_model².",
         reason="You count one projection, but there are four: W_Q, W_K, W_V and W_O.",
         fix="Count four products of (n, d_model) with (d_model, d_model).",
         passes=(),
@@ -146,7 +146,7 @@ PITFALLS = (
     Pitfall(
         slug="flops-without-mixing",
         title="The weights times V left out",
-        symptom="2·n²·d_model in place of 4·n²·d_model.",
+        symptom="The part that grows with n² is 2·n²·d_model instead of 4·n²·d_model.",
         reason="You count the scores, but the product of the weights with the values costs as much again.",
         fix="Count both products, 2·n²·d_model each.",
         passes=(),
@@ -154,7 +154,7 @@ PITFALLS = (
     Pitfall(
         slug="flops-causal",
         title="Half the keys counted",
-        symptom="About half of 4·n²·d_model.",
+        symptom="The part that grows with n² is about half of 4·n²·d_model.",
         reason="You count only keys that are not later, but there is no mask here, and most code computes masked "
         "scores anyway.",
         fix="Count n keys for each of the n queries.",
@@ -163,7 +163,7 @@ PITFALLS = (
     Pitfall(
         slug="flops-sizes-exchanged",
         title="n and d_model exchanged",
-        symptom="Right only when n = d_model.",
+        symptom="The count is right only when n = d_model.",
         reason="You square the wrong number: the projections cost n·d_model², the scores n²·d_model.",
         fix="Write down the sizes of each product: (n, d_model) with (d_model, d_model), and (n, d_k) with "
         "(d_k, n).",
@@ -172,16 +172,17 @@ PITFALLS = (
     Pitfall(
         slug="flops-of-softmax-counted",
         title="The softmax counted",
-        symptom="Too much by a few n².",
-        reason="You count the softmax, which the contract leaves out, since it is no matrix product.",
+        symptom="The count is too large by a few n².",
+        reason="You count the softmax, but the contract leaves it out, because it is not a matrix product.",
         fix="Count the matrix products only.",
         passes=(),
     ),
     Pitfall(
         slug="flops-of-backward-too",
         title="The backward pass counted",
-        symptom="Three times the right number.",
-        reason="You count forward and backward pass, but the contract asks for the forward pass.",
+        symptom="The count is three times the right number.",
+        reason="You count the forward and the backward pass, but the contract asks for the forward pass "
+        "only.",
         fix="Count each product once.",
         passes=(),
     ),

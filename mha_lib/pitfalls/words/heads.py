@@ -5,8 +5,9 @@ from mha_lib.pitfalls.words.pitfall import Pitfall
 PITFALLS = (
     Pitfall(
         slug="divisibility-unchecked",
-        title="No check that d_model divides",
-        symptom="With 7 features and 2 heads there is no error: a head gets 3 features, and one is lost.",
+        title="No check that num_heads divides d_model",
+        symptom="With 7 features and 2 heads there is no error: a head gets 3 features, and one feature is "
+        "lost.",
         reason="You divide with `//`, which drops the remainder silently.",
         fix="Check `d_model % num_heads` first, and raise a ValueError that names both numbers.",
         passes=("divides", "shape", "one head", "round trip"),
@@ -14,7 +15,8 @@ PITFALLS = (
     Pitfall(
         slug="divisibility-asserted",
         title="An assertion in place of an error",
-        symptom="AssertionError where a ValueError is expected, and no error at all under `python -O`.",
+        symptom="The function raises an AssertionError where a ValueError is expected, and nothing at all "
+        "under `python -O`.",
         reason="You check the arguments with `assert`, which is meant for errors in the code itself, not for "
         "wrong arguments.",
         fix="Raise the error yourself: `raise ValueError(…)`.",
@@ -22,8 +24,8 @@ PITFALLS = (
     ),
     Pitfall(
         slug="positivity-unchecked",
-        title="0 and negative numbers let through",
-        symptom="A head of width 0 or −2, or a ZeroDivisionError.",
+        title="0 and negative numbers accepted",
+        symptom="A head has width 0 or −2, or there is a ZeroDivisionError.",
         reason="You test only divisibility, and −8 is divisible by 4.",
         fix="Check first that both numbers are at least 1.",
         passes=("divides",),
@@ -31,7 +33,7 @@ PITFALLS = (
     Pitfall(
         slug="message-without-numbers",
         title="An error that does not name the numbers",
-        symptom="A ValueError that does not tell which layer has the wrong sizes.",
+        symptom="The text of the ValueError does not tell which layer has the wrong sizes.",
         reason="You raise the right error, but its message does not hold the two numbers that do not fit.",
         fix='Put both into the message: `f"d_model={d_model} … num_heads={num_heads}"`.',
         passes=("divides",),
@@ -39,7 +41,7 @@ PITFALLS = (
     Pitfall(
         slug="error-not-raised",
         title="None in place of an error",
-        symptom="None comes back, and something else fails later, far from the cause.",
+        symptom="The function returns None, and something else fails later, far from the cause.",
         reason="You return where the contract asks for an error (or you build the error and do not raise it).",
         fix="Write `raise ValueError(…)`.",
         passes=("divides",),
@@ -47,7 +49,7 @@ PITFALLS = (
     Pitfall(
         slug="head-width-not-whole",
         title="The width of a head as a float",
-        symptom="4.0 in place of 4; `reshape` refuses it.",
+        symptom="The width is 4.0 instead of 4, and `reshape` refuses it.",
         reason="You divide with `/`, which gives a float even where nothing is left over.",
         fix="Divide with `//`, once you know that it divides.",
         passes=(),
@@ -55,7 +57,7 @@ PITFALLS = (
     Pitfall(
         slug="features-not-split",
         title="Every head as wide as the model",
-        symptom="Each head has d_model features in place of d_model / num_heads.",
+        symptom="Each head has d_model features instead of d_model / num_heads.",
         reason="You give every head all d_model features, but the heads share them: together they are d_model "
         "wide.",
         fix="Give each head d_k = d_model / num_heads features.",
@@ -64,7 +66,7 @@ PITFALLS = (
     Pitfall(
         slug="split-without-transpose",
         title="Cut into heads by a reshape alone",
-        symptom="Right shape; a head gets all features of some tokens and nothing of the others.",
+        symptom="The shape is right, but a head gets all features of some tokens and nothing of the others.",
         reason="You reshape to (batch, heads, n, d_k) at once, but a reshape keeps the order of the entries, in "
         "which a token's features are adjacent.",
         fix="Reshape to (batch, n, heads, d_k), then exchange the axes of tokens and heads.",
@@ -73,7 +75,8 @@ PITFALLS = (
     Pitfall(
         slug="merge-without-transpose",
         title="Put together by a reshape alone",
-        symptom="Right shape; a row holds several tokens of one head in place of all heads of one token.",
+        symptom="The shape is right, but a row holds several tokens of one head instead of all heads of one "
+        "token.",
         reason="You reshape (batch, heads, n, d_k) at once, but a reshape keeps the order of the entries, in "
         "which a head's tokens are adjacent.",
         fix="Exchange the axes of heads and tokens first, then reshape to (batch, n, d_model).",
@@ -82,7 +85,8 @@ PITFALLS = (
     Pitfall(
         slug="heads-fold-by-reshape",
         title="Cut and put together by reshapes alone",
-        symptom="Splitting and merging undo each other, so all shapes fit; in between, tokens are mixed.",
+        symptom="Splitting and combining undo each other, so all shapes fit, but in between tokens are "
+        "mixed.",
         reason="You reshape on the way in and on the way out, which hides the mistake: in between, a head works on "
         "pieces of different tokens.",
         fix="Exchange the axes of tokens and heads after the first reshape and before the last.",
@@ -90,8 +94,9 @@ PITFALLS = (
     ),
     Pitfall(
         slug="heads-interleaved",
-        title="Heads that take turns",
-        symptom="Right shape; head i has the columns i, i + heads, i + 2 * heads, … in place of a block.",
+        title="Features interleaved among the heads",
+        symptom="The shape is right, but head i has the columns i, i + heads, i + 2 * heads, … instead of a "
+        "block.",
         reason="You reshape the features to (d_k, heads), which gives head i every heads-th column, but it owns "
         "the block from i*d_k to (i+1)*d_k.",
         fix="Reshape the features to (heads, d_k), with the heads first.",
@@ -100,7 +105,7 @@ PITFALLS = (
     Pitfall(
         slug="head-axis-not-moved",
         title="The axis of the heads left behind the tokens",
-        symptom="Shape (batch, n, heads, d_k) in place of (batch, heads, n, d_k).",
+        symptom="The result has shape (batch, n, heads, d_k) instead of (batch, heads, n, d_k).",
         reason="You cut the features and leave the axes as they are, so `@` would multiply heads with heads within "
         "each token.",
         fix="Exchange the axes of tokens and heads.",
@@ -109,7 +114,7 @@ PITFALLS = (
     Pitfall(
         slug="heads-not-merged",
         title="The axis of the heads left in place",
-        symptom="Four axes, (batch, n, heads, d_k), in place of three.",
+        symptom="The result has four axes, (batch, n, heads, d_k), instead of three.",
         reason="You move the axis of the heads and stop, so the heads are still on an axis of their own.",
         fix="Reshape to (batch, n, heads * d_k).",
         passes=("finite",),
@@ -117,7 +122,8 @@ PITFALLS = (
     Pitfall(
         slug="batch-and-heads-swapped",
         title="Heads first, batch second",
-        symptom="Right for one sequence with one head; else an error, or sequences mixed with heads.",
+        symptom="The result is right for one sequence with one head. Otherwise there is an error, or "
+        "sequences are mixed with heads.",
         reason="You have the heads on the first axis where the batch belongs, or the other way round.",
         fix="Keep the order (batch, heads, n, d_k) throughout.",
         passes=("finite",),
@@ -125,7 +131,7 @@ PITFALLS = (
     Pitfall(
         slug="features-before-tokens",
         title="Tokens and features exchanged",
-        symptom="Shape (batch, heads, d_k, n) in place of (batch, heads, n, d_k).",
+        symptom="The result has shape (batch, heads, d_k, n) instead of (batch, heads, n, d_k).",
         reason="You move one axis too many, so each column is a token.",
         fix="Exchange only the axes of tokens and heads: `transpose(0, 2, 1, 3)`.",
         passes=("finite",),
@@ -133,15 +139,16 @@ PITFALLS = (
     Pitfall(
         slug="head-count-taken-as-width",
         title="The number of heads taken for their width",
-        symptom="Shape (batch, d_k, n, heads): d_k heads of width num_heads.",
+        symptom="The result has shape (batch, d_k, n, heads): there are d_k heads of width num_heads.",
         reason="You reshape the features to (d_k, num_heads), so there are d_k heads, each num_heads wide.",
         fix="Reshape the features to (num_heads, d_k).",
         passes=("finite",),
     ),
     Pitfall(
         slug="tokens-split-in-place-of-features",
-        title="The tokens are shared out among the heads",
-        symptom="Each head gets a stretch of the text, with all features; an error if n does not divide.",
+        title="The tokens divided among the heads",
+        symptom="Each head gets a stretch of the text, with all features. There is an error if num_heads "
+        "does not divide n.",
         reason="You cut along the axis of the tokens, but every head reads every token; the heads share the "
         "features.",
         fix="Cut along the last axis.",
@@ -150,7 +157,7 @@ PITFALLS = (
     Pitfall(
         slug="heads-on-token-axis",
         title="Heads concatenated along the tokens",
-        symptom="Shape (batch, heads * n, d_k): the text seems to have become longer.",
+        symptom="The result has shape (batch, heads * n, d_k), as if the text had become longer.",
         reason="You join the heads along the axis of the tokens, but each token gets the features of all heads.",
         fix="Join the heads along the last axis.",
         passes=("finite", "one head"),
@@ -166,7 +173,7 @@ PITFALLS = (
     Pitfall(
         slug="heads-summed",
         title="The heads added before W_O",
-        symptom="d_k columns in place of d_model, or one block of W_O for all heads.",
+        symptom="The output has d_k columns instead of d_model, or all heads go through one block of W_O.",
         reason="You add the heads before W_O can tell them apart; a head may be added to the others only after "
         "its own block of W_O.",
         fix="Concatenate the heads, each in its own columns.",
@@ -175,7 +182,7 @@ PITFALLS = (
     Pitfall(
         slug="heads-max-pooled",
         title="The largest entry over the heads",
-        symptom="For each entry only the largest head counts.",
+        symptom="For each entry only the head with the largest value counts.",
         reason="You take the maximum over the heads, so what the others found is lost.",
         fix="Concatenate the heads, each in its own columns.",
         passes=("finite", "one head"),
@@ -183,7 +190,7 @@ PITFALLS = (
     Pitfall(
         slug="attention-between-heads",
         title="Heads attend to heads",
-        symptom="No token ever sees another one; the output at a position depends on that position alone.",
+        symptom="No token ever sees another one: the output at a position depends on that position alone.",
         reason="You attend over the axis of the heads, since it stands where `@` expects the tokens.",
         fix="Exchange the axes first: (batch, heads, n, d_k), so that the tokens are on the last axis but one.",
         passes=("shape", "finite"),

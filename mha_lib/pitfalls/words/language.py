@@ -14,7 +14,7 @@ PITFALLS = (
     Pitfall(
         slug="loss-not-shifted",
         title="Each token predicts itself",
-        symptom="The loss falls to 0 in no time, and the model writes one token over and over.",
+        symptom="The loss quickly falls to 0, and the model writes one token over and over.",
         reason="You compare the logits at a position with the token at that position, which the model has just "
         "read.",
         fix="Compare the logits of `ids[:, :-1]` with `ids[:, 1:]`.",
@@ -47,7 +47,7 @@ PITFALLS = (
     Pitfall(
         slug="loss-of-last-token",
         title="Only the last token counts",
-        symptom="A noisy loss; most of each text teaches nothing.",
+        symptom="The loss is noisy, and most of each text teaches nothing.",
         reason="You compare the logits at the last position alone, but every position predicts a token.",
         fix="Take the mean over all positions.",
         passes=(),
@@ -55,7 +55,7 @@ PITFALLS = (
     Pitfall(
         slug="sample-context-lost",
         title="Only the newest token is read",
-        symptom="The text begins well and forgets at once what came before.",
+        symptom="The text begins well and then ignores what came before.",
         reason="You give the model the newest token without a cache, so that it knows nothing else.",
         fix="Give it the cache as well, or the whole text.",
         passes=(),
@@ -71,7 +71,7 @@ PITFALLS = (
     Pitfall(
         slug="sample-seed-ignored",
         title="The seed is not used",
-        symptom="The same call gives another text each time.",
+        symptom="The same call gives a different text each time.",
         reason="You draw from the global generator, whose state depends on earlier draws.",
         fix="Make a generator, seed it, and pass it to `torch.multinomial`.",
         passes=(),
@@ -79,7 +79,7 @@ PITFALLS = (
     Pitfall(
         slug="sample-prompt-dropped",
         title="The beginning is not returned",
-        symptom="A result that is shorter by the tokens that were given.",
+        symptom="The result lacks the tokens that were given.",
         reason="You return the new tokens alone, but the text is the tokens given and those added.",
         fix="Concatenate both.",
         passes=(),
@@ -87,15 +87,15 @@ PITFALLS = (
     Pitfall(
         slug="sample-temperature-inverted",
         title="Multiplied by the temperature",
-        symptom="Low temperatures give wild texts, and high ones dull texts.",
-        reason="You multiply the logits by the temperature, but they are divided by it.",
+        symptom="Low temperatures give wild texts, and high temperatures give dull ones.",
+        reason="You multiply the logits by the temperature, but you should divide by it.",
         fix="Use `logits / temperature`.",
         passes=(),
     ),
     Pitfall(
         slug="sample-recomputes",
         title="No cache",
-        symptom="The right text, with work that grows with the square of its length.",
+        symptom="The text is right, but the work grows with the square of its length.",
         reason="You run the model on the whole text for each new token, though keys and values stay the same.",
         fix="Keep the keys and values of earlier tokens, and give the model the new token alone.",
         passes=(),

@@ -39,7 +39,7 @@ PITFALLS = (
     Pitfall(
         slug="epsilon-in-denominator",
         title="A small number added to the sum of the kept weights",
-        symptom="Where a masked key fits a query far better than all kept ones, the weights sum to less than 1.",
+        symptom="If a masked key fits a query far better than all kept ones, the weights sum to less than 1.",
         reason="You renormalise after the mask and add a small number to the sum, but where a masked score lies "
         "21 above the kept ones their weights sum to less than 1e-9, so the small number dominates.",
         fix="Mask the scores before the softmax, or divide by the sum alone.",
@@ -73,7 +73,8 @@ PITFALLS = (
     Pitfall(
         slug="mask-fill-not-negative-enough",
         title="Masked scores set to −1e4",
-        symptom="Right in most tests; a query whose kept scores all lie below −1e4 attends to masked keys only.",
+        symptom="Most tests pass, but a query whose kept scores all lie below −1e4 attends to masked keys "
+        "only.",
         reason="You fill with −1e4, which is the largest score of a row whose kept scores lie lower.",
         fix="Fill with −inf, below which no score can lie.",
         passes=(
@@ -98,7 +99,7 @@ PITFALLS = (
     Pitfall(
         slug="zero-times-infinity",
         title="0 times infinity",
-        symptom="NaN everywhere as soon as there is a mask, even one that hides nothing.",
+        symptom="Everything is NaN as soon as there is a mask, even one that hides nothing.",
         reason="You multiply by −inf to hide the masked scores, but for the kept ones that is 0 · (−inf), which is "
         "NaN.",
         fix="Choose with `np.where(mask, scores, -np.inf)`, which multiplies nothing.",
@@ -107,7 +108,7 @@ PITFALLS = (
     Pitfall(
         slug="none-not-handled",
         title="None is not handled",
-        symptom="NaN or an error when the argument is left out.",
+        symptom="There is NaN or an error when the argument is left out.",
         reason="You use the argument without testing for None, the default, which means that nothing is hidden.",
         fix="Test it first: `if mask is not None:`.",
         passes=("shape", "boolean", "masked weights are 0", "small logits", "all-True mask", "no padding"),
@@ -115,7 +116,7 @@ PITFALLS = (
     Pitfall(
         slug="mask-truth-value",
         title="`if mask:`",
-        symptom="ValueError: the truth value of an array with more than one element is ambiguous.",
+        symptom="There is a ValueError: the truth value of an array with more than one element is ambiguous.",
         reason="You ask whether the mask is true, but an array of many entries is neither true nor false.",
         fix="Ask whether there is a mask: `if mask is not None:`.",
         passes=("no mask",),
@@ -123,7 +124,7 @@ PITFALLS = (
     Pitfall(
         slug="mask-transposed",
         title="The mask's axes exchanged",
-        symptom="An error when n ≠ m; when n = m, a causal mask hides the past.",
+        symptom="There is an error when n ≠ m. When n = m, a causal mask hides the past.",
         reason="You transpose the mask, so what was said about query i and key j is applied to query j and key i.",
         fix="Use the mask as it comes: one row for each query, one column for each key.",
         passes=("shape at n = m", "no mask"),
@@ -131,7 +132,7 @@ PITFALLS = (
     Pitfall(
         slug="first-mask-for-all-sequences",
         title="The first sequence's mask for all",
-        symptom="The first sequence is right; the others are masked by its lengths.",
+        symptom="The first sequence is right, but the others are masked by its length.",
         reason="You take entry 0 of the mask, but each sequence has its own padding.",
         fix="Keep the axis of the batch, and let it broadcast over heads and queries.",
         passes=(
@@ -148,7 +149,8 @@ PITFALLS = (
     Pitfall(
         slug="mask-repeated-in-wrong-order",
         title="Masks repeated in the order of the heads",
-        symptom="Right with one head, one sequence or one mask for all; else heads get another sequence's mask.",
+        symptom="The result is right with one head, one sequence or one mask for all. Otherwise heads get "
+        "the mask of another sequence.",
         reason="You fold the heads into the batch with all heads of a sequence in a row, but repeat the masks as "
         "a whole, so a sequence meets the masks of others.",
         fix="Repeat each mask for the heads of its sequence, with `np.repeat` or PyTorch's `repeat_interleave`; or "
@@ -158,7 +160,7 @@ PITFALLS = (
     Pitfall(
         slug="mask-axis-kept-in-loop",
         title="A mask with four axes inside a loop over heads",
-        symptom="A result with one axis too many, in which each sequence stands once for each mask.",
+        symptom="The result has one axis too many, and each sequence occurs once for each mask.",
         reason="You go through the heads one by one, so the scores have three axes, but the mask still has "
         "the axis of the heads and makes NumPy pair every sequence with every mask.",
         fix="Drop the axis in the loop: `mask[:, 0]`.",
@@ -167,14 +169,14 @@ PITFALLS = (
     Pitfall(
         slug="mask-for-first-head-only",
         title="Only the first head is masked",
-        symptom="Right with one head; with several, the others attend to everything.",
+        symptom="The result is right with one head. With several, the others attend to everything.",
         reason="You mask head 0 only, but what a query may not see must stay hidden from all its heads.",
         fix="Let the mask broadcast over the heads.",
         passes=("shape", "finite", "no mask", "all-True mask", "one head"),
     ),
     Pitfall(
         slug="always-causal",
-        title="Causal without being asked",
+        title="A causal mask that nobody asked for",
         symptom="Without a mask the first query attends to the first key only.",
         reason="You hide later keys when no mask is given, but no mask means that nothing is hidden.",
         fix="Leave the scores alone when the mask is None.",
@@ -184,14 +186,15 @@ PITFALLS = (
         slug="causal-missing",
         title="The causal mask is missing",
         symptom="Each token attends to later ones; the training loss becomes too good to be true.",
-        reason="You do not hide what comes later, so the model reads the token that it is to predict.",
+        reason="You do not hide what comes later, so the model reads the token that it should predict.",
         fix="Let query i attend to key j only where j ≤ i.",
         passes=("shape", "boolean", "every row keeps a key"),
     ),
     Pitfall(
         slug="causal-size-from-batch",
         title="The mask as large as the batch",
-        symptom="An error, or, for one sequence, no mask at all: a single True fits everything.",
+        symptom="There is an error, or, for one sequence, no mask at all: a single True broadcasts to "
+        "everything.",
         reason="You build the causal mask from the first axis, but that counts sequences, not tokens.",
         fix="Take the number of tokens: `n = X.shape[1]`.",
         passes=(),
@@ -199,7 +202,7 @@ PITFALLS = (
     Pitfall(
         slug="causal-transposed",
         title="The future in place of the past",
-        symptom="The first query sees everything, the last one only itself.",
+        symptom="The first query sees everything, and the last one sees only itself.",
         reason="You keep j ≥ i, so each token sees what comes later and nothing of what came before.",
         fix="Keep j ≤ i, the lower triangle: a row is a query.",
         passes=("shape", "boolean"),
@@ -207,7 +210,7 @@ PITFALLS = (
     Pitfall(
         slug="causal-hides-self",
         title="A token does not see itself",
-        symptom="The first query has no key at all: NaN in its row.",
+        symptom="The first query has no key at all, so its row is NaN.",
         reason="You keep j < i, but a token may attend to its own position, and the first token has no other key.",
         fix="Keep j ≤ i, the diagonal included.",
         passes=("shape", "boolean"),
@@ -215,7 +218,7 @@ PITFALLS = (
     Pitfall(
         slug="causal-sees-next",
         title="A token sees the next one",
-        symptom="Only the token right after the query leaks; the training loss falls to almost nothing.",
+        symptom="Only the token right after the query leaks, but the training loss falls to almost nothing.",
         reason="You keep j ≤ i + 1, and the next token is exactly the one to be predicted.",
         fix="Keep j ≤ i: when n = m, the triangle with its diagonal and nothing above.",
         passes=("shape", "boolean", "every row keeps a key"),
@@ -223,23 +226,24 @@ PITFALLS = (
     Pitfall(
         slug="causal-top-left",
         title="Lined up at the first key",
-        symptom="Right when n = m; with more keys than queries, the queries do not see the latest keys.",
+        symptom="The mask is right when n = m. With more keys than queries, the queries do not see the "
+        "latest keys.",
         reason="You line the first query up with the first key, but the queries are the last n of the m positions.",
         fix="Line the last query up with the last key: keep j ≤ i + (m − n).",
         passes=("shape", "boolean", "every row keeps a key", "n = m"),
     ),
     Pitfall(
         slug="causal-offset-reversed",
-        title="The offset's sign turned around",
-        symptom="Right when n = m; with more keys than queries, the first rows are empty.",
+        title="The sign of the offset reversed",
+        symptom="The mask is right when n = m. With more keys than queries, the first rows are empty.",
         reason="You subtract m − n, but with more keys than queries each query sees more keys, not fewer.",
         fix="Add the offset: keep j ≤ i + (m − n).",
         passes=("shape", "boolean", "n = m"),
     ),
     Pitfall(
         slug="square-mask-assumed",
-        title="As many keys as queries taken for granted",
-        symptom="Right when n = m; otherwise the mask has n columns and does not fit the scores.",
+        title="As many keys as queries assumed",
+        symptom="The mask is right when n = m. Otherwise it has n columns and does not fit the scores.",
         reason="You build an n × n mask, but with a cache there are more keys than queries.",
         fix="Build a mask of shape (n, m).",
         passes=("shape at n = m", "boolean", "n = m"),
@@ -247,7 +251,8 @@ PITFALLS = (
     Pitfall(
         slug="mask-shape-transposed",
         title="Keys in the rows of the mask",
-        symptom="Shape (m, n) in place of (n, m); when n = m, the future in place of the past.",
+        symptom="The mask has shape (m, n) instead of (n, m). When n = m, it shows the future instead of "
+        "the past.",
         reason="You put the keys into the rows, but the scores have one row for each query.",
         fix="Build a mask of shape (n, m): `np.arange(n)[:, None]` for the queries, `np.arange(m)` for the keys.",
         passes=("shape at n = m", "boolean"),
@@ -255,7 +260,7 @@ PITFALLS = (
     Pitfall(
         slug="mask-with-extra-axes",
         title="Axes that nobody asked for",
-        symptom="Shape (1, 1, n, m) in place of (n, m).",
+        symptom="The mask has shape (1, 1, n, m) instead of (n, m).",
         reason="You add axes for a batch and for heads, but a mask that is the same for all needs neither, and the "
         "contract says (n, m).",
         fix="Return shape (n, m), which broadcasts over everything that leads.",
@@ -264,7 +269,7 @@ PITFALLS = (
     Pitfall(
         slug="mask-not-boolean",
         title="Numbers in place of booleans",
-        symptom="The mask holds 0.0 and 1.0; `~mask` fails, and adding it to the scores hides nothing.",
+        symptom="The mask holds 0.0 and 1.0, so `~mask` fails, and adding it to the scores hides nothing.",
         reason="You return numbers, which code that expects True and False may add or multiply without an error.",
         fix="Make the array with dtype=bool, or by a comparison.",
         passes=("shape",),
@@ -281,7 +286,7 @@ PITFALLS = (
     Pitfall(
         slug="padding-off-by-one",
         title="The first padding token is kept",
-        symptom="Right for sequences without padding; in the others, queries attend to one padding token.",
+        symptom="Sequences without padding are right. In the others, queries attend to one padding token.",
         reason="You compare with `<=`, but positions count from 0, so position `length` is already padding.",
         fix="Compare with `<`.",
         passes=("shape", "boolean", "every row keeps a key", "no padding"),
@@ -289,7 +294,7 @@ PITFALLS = (
     Pitfall(
         slug="padding-hides-last-token",
         title="The last real token is hidden",
-        symptom="Every sequence loses its last token; one of length 1 has no key at all.",
+        symptom="Every sequence loses its last token, and a sequence of length 1 has no key at all.",
         reason="You take 1 off the length, but positions count from 0, so `position < length` is already right.",
         fix="Compare the position with the length itself.",
         passes=("shape", "boolean"),
@@ -297,7 +302,7 @@ PITFALLS = (
     Pitfall(
         slug="padding-on-the-left",
         title="The padding is taken to come first",
-        symptom="The number of kept tokens is right, but they are the wrong ones.",
+        symptom="The number of kept tokens is right, but they are the wrong tokens.",
         reason="You keep the last positions, but a sequence starts at position 0 and the padding fills up its end.",
         fix="Keep the positions below the length.",
         passes=("shape", "boolean", "every row keeps a key", "no padding"),
@@ -305,7 +310,8 @@ PITFALLS = (
     Pitfall(
         slug="padding-without-broadcast-axes",
         title="No axes for heads and queries",
-        symptom="Shape (batch, max_len): an error beside scores, or the mask of another axis if sizes agree.",
+        symptom="The mask has shape (batch, max_len). Applied to the scores, it gives an error, or acts on "
+        "another axis if sizes agree.",
         reason="You return (batch, max_len), which NumPy lines up with queries and keys, not with batch and keys.",
         fix="Add two axes: `[:, None, None, :]` gives (batch, 1, 1, max_len).",
         passes=("boolean", "every row keeps a key"),
@@ -313,7 +319,8 @@ PITFALLS = (
     Pitfall(
         slug="mask-batch-on-head-axis",
         title="The batch lined up with the heads",
-        symptom="An error, or, with as many sequences as heads, each head masked by another sequence's padding.",
+        symptom="There is an error, or, with as many sequences as heads, each head is masked by another "
+        "sequence's padding.",
         reason="Your mask has three axes, so beside scores (batch, heads, n, m) its first one meets the heads.",
         fix="Add an axis of size 1 for the heads: (batch, 1, …, m).",
         passes=("boolean", "every row keeps a key", "no keep"),
@@ -321,7 +328,7 @@ PITFALLS = (
     Pitfall(
         slug="padding-on-query-axis",
         title="Padding hides queries, not keys",
-        symptom="Real tokens still attend to padding; the rows of padding are empty and become NaN.",
+        symptom="Real tokens still attend to padding, and the rows of padding are empty and become NaN.",
         reason="You put the padding on the axis of the queries, but what must not be read are padding keys.",
         fix="Put the tokens of `keep` on the last axis: `keep[:, None, None, :]`.",
         passes=("boolean", "no keep"),
@@ -338,7 +345,7 @@ PITFALLS = (
     Pitfall(
         slug="max-len-ignored",
         title="As wide as the longest sequence",
-        symptom="Right when one sequence is full; otherwise the mask is narrower than the scores.",
+        symptom="The mask is right when one sequence is full. Otherwise it is narrower than the scores.",
         reason="You take the width from the longest sequence, but the arrays are max_len wide.",
         fix="Count the positions up to max_len.",
         passes=("boolean", "every row keeps a key", "no padding"),
@@ -354,7 +361,7 @@ PITFALLS = (
     Pitfall(
         slug="padding-replaces-causal",
         title="The padding mask replaces the causal one",
-        symptom="Right without `keep`; with it, tokens attend to later ones.",
+        symptom="The mask is right without `keep`. With it, tokens attend to later ones.",
         reason="You return the padding mask alone as soon as there is one, so the future is no longer hidden.",
         fix="Combine the masks with `&`.",
         passes=("shape", "boolean", "every row keeps a key", "no keep"),
@@ -362,7 +369,8 @@ PITFALLS = (
     Pitfall(
         slug="padding-missing",
         title="The padding is not hidden",
-        symptom="Right without padding; otherwise tokens attend to padding that comes before them.",
+        symptom="The mask is right without padding. Otherwise tokens attend to padding that comes before "
+        "them.",
         reason="You do not use `keep`, so padding that is not later than the query stays visible.",
         fix="Combine the causal mask with `keep[:, None, None, :]` by `&`.",
         passes=("shape", "boolean", "every row keeps a key", "no keep", "no padding"),
@@ -370,7 +378,7 @@ PITFALLS = (
     Pitfall(
         slug="keep-inverted",
         title="`keep` taken to mark the padding",
-        symptom="Real tokens are hidden; without padding every row is empty.",
+        symptom="Real tokens are hidden, and without padding every row is empty.",
         reason="You hide where `keep` is True, but it marks the real tokens.",
         fix="Use `keep` as it is, without `~`.",
         passes=("shape", "boolean", "no keep"),
@@ -378,7 +386,7 @@ PITFALLS = (
     Pitfall(
         slug="mask-fill-overflows-half",
         title="−1e9 in float16",
-        symptom="Right in float32; in float16 an error about a value that overflows.",
+        symptom="The result is right in float32. In float16 there is an error about a value that overflows.",
         reason="You fill with a number that float16 does not have: its lowest one is −65,504.",
         fix="Fill with −∞ or with `torch.finfo(scores.dtype).min`.",
         passes=("shape", "finite", "rows sum to 1", "masked weights are 0", "small logits"),
@@ -386,7 +394,8 @@ PITFALLS = (
     Pitfall(
         slug="empty-row-nan",
         title="NaN for a query without keys",
-        symptom="NaN in the row of a query that may attend to nothing, and from there in the whole loss.",
+        symptom="The row of a query that may attend to nothing is NaN, and the NaN spreads from there to "
+        "the whole loss.",
         reason="You fill a whole row with −∞, and its softmax is 0/0.",
         fix="Leave such a row finite, and set its weights to 0 after the softmax.",
         passes=("shape", "masked weights are 0", "small logits", "no mask", "all-True mask"),
@@ -402,7 +411,7 @@ PITFALLS = (
     Pitfall(
         slug="nan-gradient-on-empty-row",
         title="NaN replaced in the output only",
-        symptom="Right outputs; after one step of training all parameters are NaN.",
+        symptom="The outputs are right, but after one step of training all parameters are NaN.",
         reason="You replace NaN after it has arisen, and in the backward pass NaN times 0 is NaN again.",
         fix="Avoid NaN: keep such a row finite before the softmax.",
         passes=("shape", "finite", "right values"),
@@ -410,7 +419,8 @@ PITFALLS = (
     Pitfall(
         slug="in-place-breaks-autograd",
         title="The weights overwritten in place",
-        symptom="Right outputs; backward raises an error about a variable that was modified in place.",
+        symptom="The outputs are right, but `backward()` raises an error about a variable that was modified "
+        "in place.",
         reason="You write into the result of the softmax, which its backward pass still needs.",
         fix="Make a new tensor: `masked_fill` without the underscore.",
         passes=("shape", "finite", "right values"),
@@ -418,7 +428,7 @@ PITFALLS = (
     Pitfall(
         slug="mask-not-sliced",
         title="The longest mask for every length",
-        symptom="Right for sequences of exactly max_len tokens; an error for shorter ones.",
+        symptom="Sequences of exactly max_len tokens are right. Shorter ones raise an error.",
         reason="You use the whole mask of max_len tokens, but there are n queries and n keys.",
         fix="Cut it to size: `mask[:n, :n]`.",
         passes=("shape", "finite"),
@@ -426,7 +436,7 @@ PITFALLS = (
     Pitfall(
         slug="mask-of-first-call",
         title="The first call's mask for all calls",
-        symptom="Right until a longer sequence comes.",
+        symptom="The results are right until a longer sequence comes.",
         reason="You keep the mask that the first call needed, but the next one may have more tokens.",
         fix="Keep the mask for max_len tokens, and cut it to size at each call.",
         passes=("shape", "finite", "right values"),
@@ -434,7 +444,7 @@ PITFALLS = (
     Pitfall(
         slug="first-mask-kept",
         title="The first mask kept for later calls",
-        symptom="The first call is right; later calls use its mask, whatever mask they are given.",
+        symptom="The first call is right, but later calls use its mask, whatever mask they are given.",
         reason="You keep the first mask in the layer and ignore all later ones, but each call has its own.",
         fix="Use the `mask` that `forward` was given, and keep none in `self`.",
         passes=("shape", "finite", "no mask", "all-True mask", "right values"),

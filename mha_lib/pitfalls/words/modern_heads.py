@@ -6,8 +6,8 @@ PITFALLS = (
     Pitfall(
         slug="latent-scale-by-latent-width",
         title="Scores divided by the root of d_c",
-        symptom="Right if the latents happen to be as wide as a head; otherwise weights that are too even, or"
-        " too sharp.",
+        symptom="The result is right if the latents happen to be as wide as a head. Otherwise the weights "
+        "are too even or too sharp.",
         reason="You divide by the root of the latents' width, but a score compares queries and keys of width d_k, "
         "also where the keys are never formed.",
         fix="Divide by √d_k, the width of a head's queries.",
@@ -16,7 +16,7 @@ PITFALLS = (
     Pitfall(
         slug="latent-sliced-per-head",
         title="Each head sees a slice of the latents",
-        symptom="Right shapes; head i never learns what the other slices hold.",
+        symptom="The shapes are right, but head i never learns what the other slices hold.",
         reason="You cut the latents into slices, one for each head, but every head's keys and values are "
         "made from all of c.",
         fix="Multiply all of c with each head's block of W_UK and W_UV.",
@@ -25,41 +25,41 @@ PITFALLS = (
     Pitfall(
         slug="latent-values-from-keys",
         title="Values made with W_UK",
-        symptom="Right shapes where d_k = d_v; W_UV gets no gradient.",
+        symptom="The shapes are right where d_k = d_v, but W_UV gets no gradient.",
         reason="You use the weights of the keys for the values too.",
-        fix="The values are c W_UV.",
+        fix="Compute the values as c W_UV.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="latent-queries-from-latents",
         title="Queries from the latents",
-        symptom="Right shapes; W_Q gets no gradient.",
+        symptom="The shapes are right, but W_Q gets no gradient.",
         reason="You make the queries from c with the weights of the keys, but they come from x and W_Q.",
-        fix="The queries are x W_Q.",
+        fix="Compute the queries as x W_Q.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="latent-width-from-d-model",
         title="d_k taken to be d_model / heads",
-        symptom="Right where the heads together are as wide as the model; elsewhere an error, or wrong "
-        "scores.",
-        reason="You compute the width of a head from d_model, but with latents it is free, and d_v may be "
-        "another one.",
+        symptom="The result is right where the heads together are as wide as the model. Elsewhere there is "
+        "an error, or the scores are wrong.",
+        reason="You compute the width of a head from d_model, but with latents it can be any number, and "
+        "d_v may differ from it.",
         fix="Take the widths from the weights: `W_UK.shape[1] // num_heads`.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="latent-keys-formed",
         title="Keys and values are formed after all",
-        symptom="The right result, with the memory and the work of the plain form.",
-        reason="You make keys and values for every token, which is what the absorbed form is there to avoid.",
+        symptom="The result is right, but memory and work are those of the plain form.",
+        reason="You make keys and values for every token, which the absorbed form should avoid.",
         fix="Multiply the queries by W_UK, head by head, and let them meet c itself.",
         passes=("shape", "finite", "right values"),
     ),
     Pitfall(
         slug="latent-values-formed",
         title="Values are formed after all",
-        symptom="The right result; the keys are absorbed, the values are not.",
+        symptom="The result is right, but only the keys are absorbed.",
         reason="You make the values of every token before you average them.",
         fix="Average the latents first, and multiply the average by W_UV.",
         passes=("shape", "finite", "right values"),
@@ -67,7 +67,7 @@ PITFALLS = (
     Pitfall(
         slug="latent-absorbed-without-transpose",
         title="W_UK in place of its transpose",
-        symptom="An error about sizes, or wrong numbers where d_k = d_c.",
+        symptom="There is an error about sizes, or the numbers are wrong where d_k = d_c.",
         reason="You multiply the queries by W_UK, which leads from latents to keys; the way back is its "
         "transpose.",
         fix="Multiply the queries by W_UKᵀ: q · (c W_UK) is (q W_UKᵀ) · c.",
@@ -77,7 +77,7 @@ PITFALLS = (
         slug="qk-norm-of-keys-only",
         title="Only the keys are normalised",
         symptom="Scores still grow with the length of the queries.",
-        reason="You leave the queries as they are.",
+        reason="You do not normalise the queries.",
         fix="Divide both by their lengths.",
         passes=("shape", "finite"),
     ),
@@ -85,7 +85,7 @@ PITFALLS = (
         slug="qk-norm-of-queries-only",
         title="Only the queries are normalised",
         symptom="Long keys still win.",
-        reason="You leave the keys as they are.",
+        reason="You do not normalise the keys.",
         fix="Divide both by their lengths.",
         passes=("shape", "finite"),
     ),
@@ -100,7 +100,7 @@ PITFALLS = (
     Pitfall(
         slug="qk-norm-still-scaled",
         title="Still divided by √d_k",
-        symptom="Weights that are too even.",
+        symptom="The weights are too even.",
         reason="You divide cosines by √d_k, but that is for sums of d_k products; g takes its place.",
         fix="Multiply the cosines by g, and divide by nothing.",
         passes=("shape", "finite"),
@@ -115,7 +115,7 @@ PITFALLS = (
     ),
     Pitfall(
         slug="qk-norm-after-scaling",
-        title="The norm takes g away again",
+        title="The norm removes g again",
         symptom="g has no effect, and gets no gradient.",
         reason="You multiply the queries by g before you normalise them, and the norm divides it out.",
         fix="Normalise first, and multiply by g after.",
@@ -124,7 +124,7 @@ PITFALLS = (
     Pitfall(
         slug="qk-norm-g-after-softmax",
         title="g multiplies the weights",
-        symptom="Weights that sum to g.",
+        symptom="The weights of a query sum to g.",
         reason="You multiply by g after the softmax, but g should make the scores larger.",
         fix="Multiply the scores by g before the softmax.",
         passes=("shape", "finite"),
@@ -132,7 +132,7 @@ PITFALLS = (
     Pitfall(
         slug="qk-norm-divided-by-g",
         title="Divided by g",
-        symptom="The larger g, the more even the weights.",
+        symptom="The larger g is, the more even the weights are.",
         reason="You treat g as a temperature, but it is a factor.",
         fix="Multiply the cosines by g.",
         passes=("shape", "finite"),
@@ -140,23 +140,23 @@ PITFALLS = (
     Pitfall(
         slug="qk-norm-first-g-for-all",
         title="One g for all heads",
-        symptom="Right if all heads have the same g.",
-        reason="You use the first head's g for all.",
+        symptom="The result is right only if all heads have the same g.",
+        reason="You use the first head's g for all heads.",
         fix="Keep g in its shape (heads, 1, 1), which broadcasts to the scores.",
         passes=("shape", "finite", "right values"),
     ),
     Pitfall(
         slug="qk-norm-over-tokens",
         title="Normalised along the tokens",
-        symptom="A token's features depend on the other tokens, later ones included.",
-        reason="Your length runs along axis −2, over the tokens, but a length belongs to one token.",
-        fix="Take it along the last axis: `norm(dim=-1, keepdim=True)`.",
+        symptom="A token's features depend on the other tokens, even on later ones.",
+        reason="You compute lengths along axis −2, over the tokens, but a length belongs to one token.",
+        fix="Compute it along the last axis: `norm(dim=-1, keepdim=True)`.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="qk-norm-over-heads",
         title="One length for all heads",
-        symptom="Scores of each head are smaller than its cosines.",
+        symptom="The scores of each head are smaller than its cosines.",
         reason="You normalise a token's features of all heads together, but each head has its own length.",
         fix="Normalise after the features are split into heads, along the last axis.",
         passes=("shape", "finite"),
@@ -172,7 +172,7 @@ PITFALLS = (
     Pitfall(
         slug="qk-norm-root-mean-square",
         title="The root mean square in place of the length",
-        symptom="Scores d_k times too large.",
+        symptom="The scores are d_k times too large.",
         reason="You divide by the root of the *mean* of the squares, so that the vectors have length √d_k.",
         fix="Divide by the root of the *sum* of the squares.",
         passes=("shape", "finite"),
@@ -180,7 +180,7 @@ PITFALLS = (
     Pitfall(
         slug="qk-norm-without-epsilon",
         title="A vector of zeros gives NaN",
-        symptom="Right until a query or a key is 0.",
+        symptom="The result is right until a query or a key is 0.",
         reason="You divide by a length that can be 0.",
         fix="Add 1e-6 to the length.",
         passes=("shape", "finite", "right values"),
@@ -196,7 +196,7 @@ PITFALLS = (
     Pitfall(
         slug="qk-norm-lengths-detached",
         title="Lengths are taken for constants",
-        symptom="Right output, wrong gradients of queries and keys.",
+        symptom="The output is right, but the gradients of queries and keys are wrong.",
         reason="You take the lengths out of the graph, but they change with the vectors.",
         fix="Leave `detach`, `item` and `no_grad` out.",
         passes=("shape", "finite", "right values"),

@@ -6,7 +6,7 @@ PITFALLS = (
     Pitfall(
         slug="heads-in-a-list",
         title="Layers in a plain list",
-        symptom="Right numbers, but `parameters()` is empty: nothing is trained, saved or moved.",
+        symptom="The numbers are right, but `parameters()` is empty, so nothing is trained, saved or moved.",
         reason="You keep layers in a Python list, and PyTorch looks for them in attributes only.",
         fix="Give each layer an attribute of its own, or put them into an `nn.ModuleList`.",
         passes=("shape", "finite", "right values"),
@@ -14,7 +14,7 @@ PITFALLS = (
     Pitfall(
         slug="mask-not-a-buffer",
         title="A mask that stays on the CPU",
-        symptom="Right on the CPU; on a GPU an error about tensors on different devices.",
+        symptom="The layer works on the CPU. On a GPU there is an error about tensors on different devices.",
         reason="You make the mask on the CPU, in a plain attribute or in `forward`, and `to()` moves "
         "parameters and buffers only.",
         fix="Register the mask as a buffer, or make it on the device of x.",
@@ -23,7 +23,8 @@ PITFALLS = (
     Pitfall(
         slug="dtype-fixed",
         title="float32 whatever the layer's dtype is",
-        symptom="Right in float32; an error about dtypes after `.bfloat16()` or `.half()`.",
+        symptom="The layer works in float32. After `.bfloat16()` or `.half()` there is an error about "
+        "dtypes.",
         reason="You make a tensor of float32 numbers inside, which meets numbers of another dtype once the "
         "layer has been moved.",
         fix="Use a boolean mask, or make the tensor in the dtype of the scores.",
@@ -31,8 +32,9 @@ PITFALLS = (
     ),
     Pitfall(
         slug="result-in-float32",
-        title="float32 comes out whatever comes in",
-        symptom="Right numbers in the wrong dtype; the next layer raises an error about dtypes.",
+        title="The result is always float32",
+        symptom="The numbers are right but have the wrong dtype, and the next layer raises an error about "
+        "it.",
         reason="You convert to float32 and never back, but a caller with float16 or float64 expects that dtype.",
         fix="Convert the weights back to the dtype of V before they meet it.",
         passes=("shape", "finite", "rows sum to 1", "masked weights are 0", "small logits"),
@@ -40,7 +42,7 @@ PITFALLS = (
     Pitfall(
         slug="weights-in-float32",
         title="The weights are left in float32",
-        symptom="In half precision the output is in the dtype of the arguments, and the weights are not.",
+        symptom="In half precision the output has the dtype of the arguments, but the weights do not.",
         reason="You convert the output back to the dtype of V, but the weights are a result as well.",
         fix="Convert the weights back to the dtype of V before they meet it.",
         passes=(
@@ -57,7 +59,8 @@ PITFALLS = (
     Pitfall(
         slug="view-of-transposed",
         title="A view of a transposed tensor",
-        symptom="Right for fresh tensors; an error about size and stride for those that come from `transpose`.",
+        symptom="Fresh tensors give the right result. Tensors that come from `transpose` raise an error "
+        "about size and stride.",
         reason="You join two axes with `view`, which moves no numbers and so fails where these axes are not "
         "adjacent in memory.",
         fix="Use `reshape` or `flatten`, which copy where they must.",
@@ -66,7 +69,8 @@ PITFALLS = (
     Pitfall(
         slug="mask-as-parameter",
         title="The mask is a parameter",
-        symptom="Right at first; an optimiser is given the mask, and weight decay or a step changes it.",
+        symptom="The layer is right at first. But an optimiser is given the mask, and weight decay or a "
+        "step changes it.",
         reason="You wrap the mask in `nn.Parameter`, which is for what is trained.",
         fix="Register it as a buffer, which moves with the layer and is not trained.",
         passes=("shape", "finite", "right values"),
@@ -74,7 +78,8 @@ PITFALLS = (
     Pitfall(
         slug="batch-first-forgotten",
         title="The batch taken for the sequence",
-        symptom="Right for one token or one sequence; otherwise the sequences of a batch attend to each other.",
+        symptom="The result is right for one token or one sequence. Otherwise the sequences of a batch "
+        "attend to each other.",
         reason="You read (batch, n, d_model) as (n, batch, d_model), which is what `nn.MultiheadAttention` takes "
         "unless it is made with `batch_first=True`.",
         fix="Keep the batch on axis 0, and attend along axis 1.",
@@ -83,7 +88,7 @@ PITFALLS = (
     Pitfall(
         slug="linear-applied-transposed",
         title="A linear layer's weight not transposed",
-        symptom="Right shapes, since the weights are square; wrong numbers everywhere.",
+        symptom="The shapes are right, since the weights are square, but the numbers are wrong everywhere.",
         reason="You multiply by `weight` as it is, but a linear layer stores it as (out, in) and computes x @ "
         "weight.T + bias.",
         fix="Call the layer, or copy its weight as it is.",
@@ -100,7 +105,7 @@ PITFALLS = (
     Pitfall(
         slug="gradient-cut-off",
         title="No gradient comes through",
-        symptom="Right numbers; queries and keys are never trained.",
+        symptom="The numbers are right, but queries and keys are never trained.",
         reason="You take a tensor out of the graph on the way, by `detach()`, `.data`, `.item()` or a new "
         "`torch.tensor(...)`.",
         fix="Compute with the tensors themselves from the inputs to the output.",
@@ -126,7 +131,7 @@ PITFALLS = (
     Pitfall(
         slug="dropout-on-output",
         title="Dropout of the output",
-        symptom="With a probability of 1 the output is 0 in training; the bias is gone as well.",
+        symptom="With a probability of 1 the output is 0 in training, without even the bias.",
         reason="You drop features of the output, but dropout belongs on the weights.",
         fix="Apply dropout to the weights, before they meet the values.",
         passes=("shape", "finite"),
@@ -134,7 +139,7 @@ PITFALLS = (
     Pitfall(
         slug="dropout-on-heads",
         title="Dropout of the heads' results",
-        symptom="In training single features of a token vanish, where whole values should.",
+        symptom="In training, single features of a token become 0 where whole values should be dropped.",
         reason="You drop features after the average, but dropping a weight takes away all that a token got "
         "from one other token.",
         fix="Apply dropout to the weights, before they meet the values.",
@@ -143,8 +148,8 @@ PITFALLS = (
     Pitfall(
         slug="dropout-missing",
         title="The dropout argument is ignored",
-        symptom="Training and eval mode give the same.",
-        reason="You take the argument and never use it.",
+        symptom="Training mode and eval mode give the same output.",
+        reason="You accept the argument but never use it.",
         fix="Make an `nn.Dropout(dropout)` and apply it to the weights.",
         passes=("shape", "finite"),
     ),
@@ -158,15 +163,16 @@ PITFALLS = (
     ),
     Pitfall(
         slug="dropout-keep-probability",
-        title="The probability to stay in place of the one to go",
+        title="The probability to keep instead of the one to drop",
         symptom="With a probability of 0 everything is dropped in training.",
-        reason="You turn the probability round, but `nn.Dropout` takes the probability to be dropped.",
+        reason="You pass the probability that a weight is kept, but `nn.Dropout` takes the probability that "
+        "it is dropped.",
         fix="Pass `dropout` on as it is.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="dropout-by-default",
-        title="Dropout without being asked",
+        title="Dropout that nobody asked for",
         symptom="Without an argument, two calls in training give two results.",
         reason="You drop something in training even if the caller did not ask for dropout.",
         fix="Leave it out, or let its probability be 0 unless it is asked for.",
@@ -175,7 +181,7 @@ PITFALLS = (
     Pitfall(
         slug="fused-qkv-order",
         title="The thirds in another order",
-        symptom="Right shapes; one token alone gets its query in place of its value.",
+        symptom="The shapes are right, but a single token gets its query instead of its value.",
         reason="You take the last third for the queries, but the order is queries, keys, values.",
         fix="Cut along the features: `q, k, v = ….chunk(3, dim=-1)`, or the rows of the weight: `chunk(3)`.",
         passes=("shape", "finite"),
@@ -183,7 +189,7 @@ PITFALLS = (
     Pitfall(
         slug="output-not-copied",
         title="The output projection is not copied",
-        symptom="Another output at each run, since the output projection starts with random numbers.",
+        symptom="The output differs at each run, since the output projection starts with random numbers.",
         reason="You copy what is in `in_proj_weight` only, but the output projection has its own weights.",
         fix="Copy `out_proj` as well.",
         passes=("shape", "finite"),
@@ -191,16 +197,16 @@ PITFALLS = (
     Pitfall(
         slug="biases-not-copied",
         title="The biases are not copied",
-        symptom="Right with a fresh layer, whose biases are 0, except for the initial biases of yours; wrong "
-        "after training.",
+        symptom="With a fresh built-in layer, whose biases are 0, the output is off only by the initial "
+        "biases of your layer. After training it is wrong.",
         reason="You copy the weights and leave the biases as they start.",
         fix="Copy `in_proj_bias`, cut into three, and the bias of `out_proj`.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="bias-assumed",
-        title="A bias taken for granted",
-        symptom="Right with biases; without them an error about None.",
+        title="A bias assumed",
+        symptom="The result is right with biases. Without them there is an error about None.",
         reason="You cut `in_proj_bias` without asking whether there is one: with `bias=False` it is None.",
         fix="Ask first, and set the biases to 0 if there is none.",
         passes=("shape", "finite"),
@@ -208,7 +214,7 @@ PITFALLS = (
     Pitfall(
         slug="biases-left-as-they-start",
         title="Missing biases left as they start",
-        symptom="Right with biases; without them another output at each run.",
+        symptom="The result is right with biases. Without them the output differs at each run.",
         reason="You skip the biases where there are none to copy, but those of a new linear layer are "
         "random, not 0.",
         fix="Set them to 0.",
@@ -217,7 +223,8 @@ PITFALLS = (
     Pitfall(
         slug="weights-shared",
         title="Weights shared, not copied",
-        symptom="Right at first; when one of the two layers is trained, the other one changes.",
+        symptom="The new layer is right at first. When one of the two layers is trained, the other one "
+        "changes.",
         reason="You make parameters of pieces of the old tensors, which lie in the same memory.",
         fix="Copy the numbers: `copy_` into your parameters, or `clone()` first.",
         passes=("shape", "finite", "right values"),
@@ -225,7 +232,7 @@ PITFALLS = (
     Pitfall(
         slug="dropout-lost",
         title="The dropout is not kept",
-        symptom="Right in eval mode; in training nothing is dropped.",
+        symptom="The new layer is right in eval mode. In training it drops nothing.",
         reason="You make the new layer without the dropout of the old one.",
         fix="Pass `builtin.dropout` on.",
         passes=("shape", "finite", "right values"),
@@ -233,15 +240,15 @@ PITFALLS = (
     Pitfall(
         slug="mode-lost",
         title="The mode is not kept",
-        symptom="A layer in eval mode comes back in training, and drops weights.",
-        reason="You leave the new layer as it is made, and every new layer is in training.",
+        symptom="A layer in eval mode comes back in training mode, and drops weights.",
+        reason="You leave the new layer as it is created, and every new layer is in training mode.",
         fix="End with `layer.train(builtin.training)`.",
         passes=("shape", "finite", "right values"),
     ),
     Pitfall(
         slug="dtype-lost",
         title="The dtype is not kept",
-        symptom="A layer in float64 comes back in float32, and then does not take its inputs.",
+        symptom="A layer in float64 comes back in float32, and then refuses its inputs.",
         reason="You make the new layer in float32, and copying numbers into a parameter does not change its dtype.",
         fix="Move the new layer to the dtype of the old one's weights first.",
         passes=("shape", "finite"),
@@ -249,15 +256,15 @@ PITFALLS = (
     Pitfall(
         slug="parameters-frozen",
         title="Parameters that cannot be trained",
-        symptom="Right numbers; backward raises an error, or the layer never learns.",
-        reason="You leave parameters that ask for no gradient.",
+        symptom="The numbers are right, but `backward()` raises an error, or the layer never learns.",
+        reason="You leave parameters that require no gradient.",
         fix="Copy the numbers into the parameters that the new layer has, inside `torch.no_grad()`.",
         passes=("shape", "finite", "right values"),
     ),
     Pitfall(
         slug="parameters-not-leaves",
         title="Parameters that were computed",
-        symptom="Right numbers and gradients; an optimiser refuses the parameters.",
+        symptom="The numbers and gradients are right, but an optimiser refuses the parameters.",
         reason="You copy the numbers while autograd records, so the new parameters are results of the old ones, "
         "and an optimiser takes leaves only.",
         fix="Copy inside `torch.no_grad()`, or use `load_state_dict`.",
@@ -266,7 +273,7 @@ PITFALLS = (
     Pitfall(
         slug="source-changed",
         title="The old layer is changed",
-        symptom="A right new layer; the old one has another mode, dtype or shape than before.",
+        symptom="The new layer is right, but the old one has another mode, dtype or shape than before.",
         reason="You call `eval()`, `float()` or the like on the old layer, which changes it for everyone.",
         fix="Only read from the old layer.",
         passes=("shape", "finite", "right values"),

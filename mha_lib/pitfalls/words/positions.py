@@ -6,7 +6,8 @@ PITFALLS = (
     Pitfall(
         slug="rotary-pairs-interleaved",
         title="Neighbouring features as pairs",
-        symptom="Right lengths and scores; wrong with weights that were trained with the other pairing.",
+        symptom="Lengths and scores are right, but weights that were trained with the other pairing give "
+        "wrong results.",
         reason="You pair features 2i and 2i + 1, but in the half-split convention the partner of feature i "
         "is i + d_k/2.",
         fix="Cut the features into two halves: `first, second = x.chunk(2, dim=-1)`.",
@@ -15,72 +16,75 @@ PITFALLS = (
     Pitfall(
         slug="rotary-angle-reversed",
         title="Rotated the other way",
-        symptom="Scores still depend on the distance alone; the features differ from everybody else's.",
+        symptom="Scores still depend on the distance alone, but the features differ from those of other "
+        "code.",
         reason="You rotate by minus the angle: the minus is at the wrong one of the two sines.",
-        fix="The first half is first · cos − second · sin, the second first · sin + second · cos.",
+        fix="Compute the first half as first · cos − second · sin, and the second as first · sin + second · "
+        "cos.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="rotary-cos-sin-swapped",
         title="Cosine and sine exchanged",
         symptom="A token at position 0 changes, though its angle is 0.",
-        reason="You multiply by the sine where the cosine belongs, and the other way round.",
-        fix="The first half is first · cos − second · sin, the second first · sin + second · cos.",
+        reason="You multiply by the sine where the cosine belongs, and by the cosine where the sine belongs.",
+        fix="Compute the first half as first · cos − second · sin, and the second as first · sin + second · "
+        "cos.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="rotary-minus-missing",
         title="No minus before the sine",
         symptom="Vectors change their lengths, so that scores depend on the position as well.",
-        reason="You add both products in both halves; that is no rotation.",
-        fix="The first half is first · cos **−** second · sin.",
+        reason="You add both products in both halves, which is no rotation.",
+        fix="Compute the first half as first · cos **−** second · sin.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="rotary-first-half-only",
         title="The second half is left as it is",
-        symptom="The first half of the features is right; the others do not change with the position.",
-        reason="You turn one feature of each pair and return the other as it came.",
-        fix="Both halves change: the second is first · sin + second · cos.",
+        symptom="The first half of the features is right, but the others do not change with the position.",
+        reason="You compute one feature of each rotated pair and return the other one unchanged.",
+        fix="Change both halves: the second is first · sin + second · cos.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="rotary-exponent-halved",
         title="The exponent −i/d_k",
-        symptom="The first pair is right; the later ones turn too fast.",
-        reason="You leave the 2 out: the exponent is −2i/d_k, with i counting pairs from 0 to d_k/2 − 1.",
+        symptom="The first pair is right, but the later ones rotate too fast.",
+        reason="You leave out the 2: the exponent is −2i/d_k, and i counts the pairs from 0 to d_k/2 − 1.",
         fix="Use `base ** (-2 * i / d_k)` with `i = arange(d_k // 2)`.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="rotary-exponent-doubled",
         title="The 2 is counted twice",
-        symptom="The first pair is right; the later ones turn far too slowly.",
+        symptom="The first pair is right, but the later ones rotate far too slowly.",
         reason="You step by 2 and multiply by 2 as well: the exponent becomes −4i/d_k.",
         fix="Use either `2 * arange(d_k // 2)` or `arange(0, d_k, 2)`, not both.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="rotary-exponent-positive",
-        title="Later pairs turn faster",
-        symptom="The angles are thousands of turns after a few tokens.",
-        reason="You left out the minus of the exponent, so that later pairs turn faster; they should turn "
-        "more slowly.",
+        title="Later pairs rotate faster",
+        symptom="The later pairs have rotated thousands of times after a few tokens.",
+        reason="You leave out the minus of the exponent, so later pairs rotate faster, but they should "
+        "rotate more slowly.",
         fix="Use a negative exponent: base^(−2i/d_k).",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="rotary-one-frequency",
-        title="All pairs turn alike",
-        symptom="Right for d_k = 2; with more pairs, positions repeat every 2π tokens.",
-        reason="You turn every pair by the position itself, but each pair has its own speed.",
+        title="All pairs rotate at the same speed",
+        symptom="The result is right for d_k = 2. With more pairs, positions repeat every 2π tokens.",
+        reason="You rotate every pair by the position itself, but each pair has its own speed.",
         fix="Multiply the position by base^(−2i/d_k) for pair i.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="rotary-base-ignored",
         title="The base is always 10,000",
-        symptom="Right until a model asks for another base.",
+        symptom="The result is right until a model asks for another base.",
         reason="You write 10,000 where the argument `base` belongs.",
         fix="Use `base`.",
         passes=("shape", "finite", "right values"),
@@ -88,7 +92,7 @@ PITFALLS = (
     Pitfall(
         slug="rotary-positions-ignored",
         title="Tokens are counted from 0",
-        symptom="Right for a whole sequence; wrong as soon as a cache holds earlier tokens.",
+        symptom="A whole sequence is right. The result is wrong as soon as a cache holds earlier tokens.",
         reason="You count the tokens that you were given, and never look at `positions`.",
         fix="Compute the angles from `positions`.",
         passes=("shape", "finite", "right values"),
@@ -96,7 +100,7 @@ PITFALLS = (
     Pitfall(
         slug="rotary-offset-lost",
         title="The first token is taken for position 0",
-        symptom="Right for a whole sequence; each new chunk is turned as if it came first.",
+        symptom="A whole sequence is right, but each new chunk is rotated as if it came first.",
         reason="You subtract the first position, but a token after a cache keeps its own position.",
         fix="Use `positions` as they are.",
         passes=("shape", "finite", "right values"),
@@ -104,15 +108,16 @@ PITFALLS = (
     Pitfall(
         slug="rotary-positions-from-one",
         title="Positions are counted from 1",
-        symptom="Scores are right, since they depend on distances; the features differ from everybody else's.",
-        reason="You turn the token at position 0 by the angle of position 1, but it should stay as it is.",
+        symptom="Scores are right, since they depend on distances, but the features differ from those of "
+        "other code.",
+        reason="You rotate the token at position 0 by the angle of position 1, but it should stay as it is.",
         fix="Use `positions` as they are.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="rotary-first-positions-for-all",
         title="The first sequence's positions for all",
-        symptom="Right for one sequence, or if all have the same positions.",
+        symptom="The result is right for one sequence, or if all sequences have the same positions.",
         reason="You use row 0 of positions of shape (batch, n) for the whole batch.",
         fix="Let the angles have the shape (batch, 1, n, d_k/2).",
         passes=("shape", "finite", "right values"),
@@ -120,24 +125,25 @@ PITFALLS = (
     Pitfall(
         slug="rotary-positions-on-head-axis",
         title="No axis for the heads",
-        symptom="Right for positions (n,); with (batch, n) an error, or wrong numbers if there are as many "
-        "heads as sequences.",
+        symptom="Positions (n,) are right. With (batch, n) there is an error, or wrong numbers if there are "
+        "as many heads as sequences.",
         reason="Your angles are (batch, n, d_k/2), and broadcasting lays their first axis on the heads.",
-        fix="Put an axis in: `angles.unsqueeze(-3)`.",
+        fix="Insert an axis: `angles.unsqueeze(-3)`.",
         passes=("shape", "finite", "right values"),
     ),
     Pitfall(
         slug="rotary-width-unchecked",
         title="An odd width is not refused",
-        symptom="An error about sizes that says nothing of d_k, or no error at all.",
+        symptom="There is an error about sizes that does not mention d_k, or no error at all.",
         reason="You do not check that d_k is even, though an odd feature would be left without a partner.",
         fix="Raise a ValueError that names d_k.",
         passes=("shape", "finite", "right values"),
     ),
     Pitfall(
         slug="rotary-in-float64",
-        title="float64 comes out",
-        symptom="Right numbers in another dtype than x; the next product raises an error.",
+        title="The result is float64",
+        symptom="The numbers are right, but their dtype is not that of x, and the next product raises an "
+        "error.",
         reason="You compute the angles in float64, or with whole numbers, and let that dtype reach the "
         "result.",
         fix="Convert cosine and sine to the dtype of x.",
@@ -146,9 +152,9 @@ PITFALLS = (
     Pitfall(
         slug="window-one-too-wide",
         title="One key too many",
-        symptom="A query sees `window` keys before it, and itself.",
+        symptom="A query sees itself and `window` keys before it.",
         reason="You do not count the query's own key, but it is one of the `window`.",
-        fix="A key is seen if 0 ≤ distance < window.",
+        fix="Let a query see a key if 0 ≤ distance < window.",
         passes=("shape",),
     ),
     Pitfall(
@@ -156,7 +162,7 @@ PITFALLS = (
         title="One key too few",
         symptom="With a window of 1 a query sees nothing.",
         reason="You end the window one key too early.",
-        fix="A key is seen if 0 ≤ distance < window.",
+        fix="Let a query see a key if 0 ≤ distance < window.",
         passes=("shape",),
     ),
     Pitfall(
@@ -164,7 +170,7 @@ PITFALLS = (
         title="The window looks ahead as well",
         symptom="A query sees later keys as well as earlier ones.",
         reason="You take the distance without its sign, but the mask should be causal.",
-        fix="Ask for 0 ≤ distance as well.",
+        fix="Require 0 ≤ distance as well.",
         passes=("shape",),
     ),
     Pitfall(
@@ -172,13 +178,13 @@ PITFALLS = (
         title="The window looks ahead only",
         symptom="A query sees itself and what comes after it.",
         reason="You subtract the query's place from the key's, so that earlier keys have a negative distance.",
-        fix="The distance is the query's place minus the key's.",
+        fix="Compute the distance as the query's place minus the key's place.",
         passes=("shape",),
     ),
     Pitfall(
         slug="window-ignored",
         title="No window at all",
-        symptom="The plain causal mask, whatever the window is.",
+        symptom="The result is the plain causal mask, whatever the window is.",
         reason="You use the causal mask and never hide what is too far back.",
         fix="Hide keys whose distance is `window` or more.",
         passes=("shape",),

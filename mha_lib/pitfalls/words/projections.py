@@ -11,7 +11,7 @@ PITFALLS = (
     Pitfall(
         slug="weights-applied-transposed",
         title="`X @ W.T` in place of `X @ W`",
-        symptom="Right shapes, since the weights are square; wrong numbers everywhere.",
+        symptom="The shapes are right, since the weights are square, but the numbers are wrong everywhere.",
         reason="You transpose the weights, as for a linear layer of PyTorch, which stores (d_out, d_in), but here "
         "they are stored as (d_in, d_out).",
         fix="Multiply by the weights as they are: `X @ W_Q`.",
@@ -20,7 +20,7 @@ PITFALLS = (
     Pitfall(
         slug="projection-transposed",
         title="W_O transposed",
-        symptom="Right shapes, since W_O is square; wrong numbers everywhere.",
+        symptom="The shapes are right, since W_O is square, but the numbers are wrong everywhere.",
         reason="You multiply by the transpose of W_O, or give each head its columns where it owns rows, so the "
         "features of the heads go to the wrong places.",
         fix="Multiply the concatenated heads by W_O as it is.",
@@ -38,18 +38,19 @@ PITFALLS = (
     Pitfall(
         slug="queries-and-keys-swapped",
         title="W_Q and W_K exchanged",
-        symptom="The scores of query i and key j stand where those of query j and key i belong.",
-        reason="You make the queries with W_K and the keys with W_Q, so that each token is asked what it "
-        "should ask.",
+        symptom="The score of query i and key j is the one that query j and key i should have.",
+        reason="You make the queries with W_K and the keys with W_Q, so the query and the key of each token "
+        "are exchanged.",
         fix="Make the queries with W_Q and the keys with W_K.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="keys-and-values-exchanged",
         title="W_K and W_V exchanged",
-        symptom="What decides where a token looks is what it should bring, and the other way round.",
-        reason="You make the keys with W_V and the values with W_K, so that a token is found by what it should "
-        "bring, and brings what it should be found by.",
+        symptom="The scores come from what should be the values, and the output consists of what should be "
+        "the keys.",
+        reason="You make the keys with W_V and the values with W_K, but W_K makes what the queries are "
+        "compared with, and W_V what the output consists of.",
         fix="Make the keys with W_K and the values with W_V.",
         passes=("shape", "finite"),
     ),
@@ -64,7 +65,8 @@ PITFALLS = (
     Pitfall(
         slug="no-projection",
         title="The tokens themselves as queries, keys and values",
-        symptom="The output does not change with W_Q, W_K and W_V; each head sees one slice of the features.",
+        symptom="The output does not change with W_Q, W_K and W_V, and each head sees one slice of the "
+        "features.",
         reason="You split the tokens and not their projections, so a head reads a fixed slice of the features and "
         "has nothing to learn.",
         fix="Project first, with all features, and split the result: `split_heads(X @ W_Q, num_heads)`.",
@@ -82,7 +84,7 @@ PITFALLS = (
     Pitfall(
         slug="no-output-projection",
         title="W_O is missing",
-        symptom="The output does not change with W_O; the result of head i is in its own columns.",
+        symptom="The output does not change with W_O, and the result of head i is in its own columns.",
         reason="You return the concatenated heads, but W_O lets each output feature draw on all heads.",
         fix="Multiply the concatenated heads by W_O.",
         passes=("shape", "finite"),
@@ -90,7 +92,7 @@ PITFALLS = (
     Pitfall(
         slug="input-sliced-per-head",
         title="Each head sees a slice of the input",
-        symptom="Right with one head; with several, most of each weight matrix has no effect.",
+        symptom="The result is right with one head. With several, most of each weight matrix has no effect.",
         reason="You cut the features of X into one slice for each head, but every head reads all features; only "
         "its projections are d_k wide.",
         fix="Project all of X, with the head's own columns of the weights, or project once and split the result.",
@@ -99,15 +101,17 @@ PITFALLS = (
     Pitfall(
         slug="same-columns-for-every-head",
         title="Every head takes the same columns",
-        symptom="Right with one head; with several, the heads share what each should have for itself.",
+        symptom="The result is right with one head. With several, the heads share columns that each should "
+        "have for itself.",
         reason="You take the first d_k columns of a projection for every head.",
-        fix="Head i owns the columns from i*d_k to (i+1)*d_k.",
+        fix="Give head i the columns from i*d_k to (i+1)*d_k.",
         passes=("shape", "finite", "one head"),
     ),
     Pitfall(
         slug="weights-reshaped-without-transpose",
         title="Weights reshaped into heads",
-        symptom="Right with one head; with several, each head mixes up the entries of the weights.",
+        symptom="The result is right with one head. With several, each head mixes up the entries of the "
+        "weights.",
         reason="You reshape (d_model, d_model) to (heads, d_model, d_k), which goes through the entries row by row "
         "and tears the columns apart.",
         fix="Reshape to (d_model, heads, d_k), which cuts the columns into blocks, and then move the axis of the "
@@ -117,7 +121,8 @@ PITFALLS = (
     Pitfall(
         slug="fused-qkv-misread",
         title="The fused projection read in the wrong order",
-        symptom="Right with one head; with several, queries, keys and values of different heads are mixed.",
+        symptom="The result is right with one head. With several, queries, keys and values of different "
+        "heads are mixed.",
         reason="You put all queries, all keys and all values side by side and then read the columns as if each "
         "head's three were adjacent.",
         fix="Cut the 3 * d_model columns into three parts first, and each part into heads: reshape to (batch, n, "
@@ -136,7 +141,7 @@ PITFALLS = (
     Pitfall(
         slug="weights-returned-too",
         title="The weights returned as well",
-        symptom="A tuple where an array is expected.",
+        symptom="The result is a tuple where an array is expected.",
         reason="You return a pair, but the contract asks for the output alone.",
         fix="Return the output only.",
         passes=(),
@@ -151,11 +156,11 @@ PITFALLS = (
     ),
     Pitfall(
         slug="cross-roles-swapped",
-        title="The memory asks",
-        symptom="One output for each token of the memory, m of them in place of n.",
-        reason="You make queries from the memory and keys and values from X, but it is X that asks and that gets "
-        "an output for each token.",
-        fix="Queries come from X, keys and values from the memory.",
+        title="Queries from the memory, keys and values from X",
+        symptom="There is one output for each token of the memory, so m of them instead of n.",
+        reason="You make queries from the memory and keys and values from X, but each token of X needs a "
+        "query and gets an output.",
+        fix="Make the queries from X, and the keys and values from the memory.",
         passes=("shape at n = m", "finite"),
     ),
     Pitfall(
@@ -169,7 +174,8 @@ PITFALLS = (
     Pitfall(
         slug="values-from-input",
         title="Keys from the memory, values from X",
-        symptom="An error when n ≠ m; when n = m, the tokens read one another at places found in the memory.",
+        symptom="There is an error when n ≠ m. When n = m, the tokens read one another at places found in "
+        "the memory.",
         reason="You look at the keys of the memory and then read the values of X, but a key and its value belong "
         "to the same token.",
         fix="Make both keys and values from the memory.",
@@ -179,15 +185,14 @@ PITFALLS = (
         slug="memory-appended-to-input",
         title="Attention to X and the memory together",
         symptom="The tokens of X take weight away from the memory.",
-        reason="You attend to X and the memory laid end to end, but in cross-attention only the memory is "
-        "looked at.",
+        reason="You attend to X and the memory together, but cross-attention looks only at the memory.",
         fix="Make keys and values from the memory alone.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="first-memory-for-all-sequences",
         title="The first sequence's memory for all",
-        symptom="The first sequence is right; the others look at its memory.",
+        symptom="The first sequence is right, but the others look at its memory.",
         reason="You take entry 0 of the memory, but each sequence of the batch has its own memory.",
         fix="Keep the axis of the batch: `memory @ W_K` projects all sequences at once.",
         passes=("shape", "shape at n = m", "finite"),
@@ -195,7 +200,7 @@ PITFALLS = (
     Pitfall(
         slug="memory-length-assumed",
         title="The memory taken to be as long as X",
-        symptom="Right when n = m; otherwise an error about reshaping.",
+        symptom="The result is right when n = m. Otherwise there is an error about reshaping.",
         reason="You reshape keys and values with the length of X, but the memory has its own length.",
         fix="Read the number of keys from the memory: `memory.shape[1]`.",
         passes=("shape at n = m", "n = m"),

@@ -6,7 +6,7 @@ PITFALLS = (
     Pitfall(
         slug="prune-width-from-d-model",
         title="The width of a head taken from d_model",
-        symptom="Right for a full layer; in a pruned one heads seem wider than they are.",
+        symptom="A full layer is right. In a pruned one, heads seem wider than they are.",
         reason="You compute d_k as d_model / num_heads, but the heads of a pruned layer are fewer and no wider.",
         fix="Take the width from the weights: `d_k = W_Q.shape[1] // num_heads`.",
         passes=("full width",),
@@ -14,7 +14,7 @@ PITFALLS = (
     Pitfall(
         slug="prune-scale-from-d-model",
         title="Scores scaled by √(d_model / num_heads)",
-        symptom="Right for a full layer; in a pruned one the weights are too close to uniform.",
+        symptom="A full layer is right. In a pruned one, the weights are too close to uniform.",
         reason="You scale by the width of a full layer's heads, but here a query is d_k wide, and d_k follows "
         "from the weights.",
         fix="Divide by the root of the last axis of Q.",
@@ -23,7 +23,7 @@ PITFALLS = (
     Pitfall(
         slug="prune-scale-from-all-heads",
         title="Scores scaled by the width of all heads together",
-        symptom="Right with one head; with more of them the weights are too close to uniform.",
+        symptom="The result is right with one head. With several, the weights are too close to uniform.",
         reason="You divide by the root of the number of columns of W_Q, which hold all heads, but a score is a sum "
         "over the d_k columns of one head.",
         fix="Divide by the root of the last axis of Q after the split.",
@@ -32,7 +32,7 @@ PITFALLS = (
     Pitfall(
         slug="prune-output-padded",
         title="Padded with zeros in place of W_O",
-        symptom="The right shape; the features after those of the heads are 0.",
+        symptom="The shape is right, but the features after those of the heads are 0.",
         reason="You pad the heads' outputs with zeros, but W_O maps their width back to d_model.",
         fix="Multiply the concatenated heads by W_O, which has as many rows as they have columns.",
         passes=("shape", "finite"),
@@ -42,7 +42,7 @@ PITFALLS = (
         title="Columns of W_O removed in place of rows",
         symptom="W_O no longer fits the heads, and its output is narrower than the model.",
         reason="You remove columns of W_O, but a head owns rows of it: W_O is applied after the heads.",
-        fix="Remove rows there: `W_O[columns]`.",
+        fix="Remove rows of W_O: `W_O[columns]`.",
         passes=("number of heads",),
     ),
     Pitfall(
@@ -50,13 +50,13 @@ PITFALLS = (
         title="W_O left as it is",
         symptom="The heads that are left no longer fit W_O.",
         reason="You leave the rows of the removed heads in W_O, so it has more rows than the heads have columns.",
-        fix="Remove from W_O the rows of the same heads.",
+        fix="Remove the rows of the same heads from W_O.",
         passes=("number of heads",),
     ),
     Pitfall(
         slug="prune-query-key-only",
         title="Only W_Q and W_K pruned",
-        symptom="Fewer weights than values: nothing fits.",
+        symptom="The attention weights have fewer heads than the values, so nothing fits.",
         reason="You remove the heads from queries and keys only, but each head has values and rows of W_O as well.",
         fix="Treat W_V like W_Q and W_K, and remove the heads' rows from W_O.",
         passes=("number of heads",),
@@ -64,7 +64,7 @@ PITFALLS = (
     Pitfall(
         slug="prune-head-count-not-updated",
         title="The number of heads as before",
-        symptom="Right weights, which are then split among too many heads.",
+        symptom="The weight matrices are right, but they are then split among too many heads.",
         reason="You return the old number of heads, and code that uses the weights makes heads that are too "
         "narrow.",
         fix="Return the number of heads that are left.",
@@ -73,7 +73,8 @@ PITFALLS = (
     Pitfall(
         slug="prune-returns-removed-count",
         title="The number of removed heads returned",
-        symptom="Right weights, and a number of heads that is right only if half of them were removed.",
+        symptom="The weight matrices are right, but the number of heads is right only if half of them were "
+        "removed.",
         reason="You return the number of removed heads, but the contract asks how many are left.",
         fix="Return the number of heads that are left.",
         passes=("weights",),
@@ -81,7 +82,8 @@ PITFALLS = (
     Pitfall(
         slug="prune-stale-indices",
         title="Removed one by one with the old numbers",
-        symptom="Right for one head; with several, a wrong one goes whenever a lower one went before.",
+        symptom="Removing one head is right. With several, a wrong head goes whenever a lower one went "
+        "before it.",
         reason="After you remove a head, all heads behind it move up, so your next number means another head.",
         fix="Find all columns first and remove them at once.",
         passes=("number of heads", "one head removed"),
@@ -89,7 +91,7 @@ PITFALLS = (
     Pitfall(
         slug="prune-first-listed-only",
         title="Only one head removed",
-        symptom="Right for one head; with several, the others are still there.",
+        symptom="Removing one head is right. With several, the others are still there.",
         reason="You remove one head, but the list may hold several.",
         fix="Collect the columns of all listed heads.",
         passes=("one head removed",),
@@ -97,7 +99,7 @@ PITFALLS = (
     Pitfall(
         slug="prune-keeps-listed",
         title="The listed heads stay",
-        symptom="The other heads are gone.",
+        symptom="The heads that should stay are gone.",
         reason="You keep the listed heads and remove the others, but the list says which ones go.",
         fix="Invert the condition.",
         passes=(),
@@ -113,7 +115,7 @@ PITFALLS = (
     Pitfall(
         slug="prune-single-columns",
         title="One column removed for each head",
-        symptom="The weights are narrower by one column a head, and can no longer be split evenly.",
+        symptom="The weights are narrower by one column for each head, and can no longer be split evenly.",
         reason="You remove column i for head i, but a head owns d_k columns.",
         fix="Remove the columns i · d_k … (i + 1) · d_k − 1.",
         passes=("number of heads",),
@@ -121,7 +123,8 @@ PITFALLS = (
     Pitfall(
         slug="prune-interleaved-columns",
         title="Every num_heads-th column removed",
-        symptom="Right shapes; each head that is left has lost some columns and got others.",
+        symptom="The shapes are right, but each head that is left has lost some columns and received "
+        "columns of others.",
         reason="You take head i to own the columns i, i + num_heads, …, but its columns are adjacent.",
         fix="Remove the columns i · d_k … (i + 1) · d_k − 1.",
         passes=("number of heads", "shape"),

@@ -10,7 +10,7 @@ PITFALLS = (
     Pitfall(
         slug="stored-weights-not-transposed",
         title="`x @ W` with weights stored as (out, in)",
-        symptom="Right shapes, since the weights are square; wrong numbers everywhere.",
+        symptom="The shapes are right, since the weights are square, but the numbers are wrong everywhere.",
         reason="You multiply by the weights as they are, but a linear layer of PyTorch stores (out, in), and its "
         "row j makes feature j.",
         fix="Multiply by the transpose: `x @ W.T + b`.",
@@ -19,7 +19,7 @@ PITFALLS = (
     Pitfall(
         slug="dense-not-transposed",
         title="The last weight not transposed",
-        symptom="Right maps; the output has the right shape and wrong numbers.",
+        symptom="The maps are right, but the output has the right shape and wrong numbers.",
         reason="You transpose the weights of queries, keys and values, but `dense` is stored in the same way.",
         fix="Multiply by the transpose of `dense` too.",
         passes=("shape", "finite", "rows sum to 1", "maps"),
@@ -27,7 +27,7 @@ PITFALLS = (
     Pitfall(
         slug="biases-forgotten",
         title="No biases",
-        symptom="Right where all biases are 0.",
+        symptom="The output is right only where all biases are 0.",
         reason="You leave out the biases, but a trained model has learnt them and counts on them.",
         fix='Add `weights[name]["bias"]` after each of the four products.',
         passes=("shape", "finite", "rows sum to 1", "all biases 0"),
@@ -43,7 +43,7 @@ PITFALLS = (
     Pitfall(
         slug="bias-before-weight",
         title="The bias added before the weight",
-        symptom="Right where all biases are 0.",
+        symptom="The output is right only where all biases are 0.",
         reason="You add the bias to what goes in, but it belongs to what comes out.",
         fix="Write `x @ W.T + b`.",
         passes=("shape", "finite", "rows sum to 1", "all biases 0"),
@@ -51,7 +51,7 @@ PITFALLS = (
     Pitfall(
         slug="maps-averaged-over-heads",
         title="One map for all heads",
-        symptom="A right output; the maps have lost the axis of the heads.",
+        symptom="The output is right, but the maps have lost the axis of the heads.",
         reason="You average the maps over the heads, as PyTorch's layer does by default, so no head can be "
         "studied by itself.",
         fix="Return the weights of all heads.",
@@ -60,7 +60,7 @@ PITFALLS = (
     Pitfall(
         slug="offset-sign-turned",
         title="The weight of the other neighbour",
-        symptom="A head that looks back seems to look ahead; offset 0 is right.",
+        symptom="A head that looks back seems to look ahead. Offset 0 is right.",
         reason="You read the weight of key i − offset, for example because you exchanged the rows, which are "
         "queries, with the columns, which are keys.",
         fix="Read entry (i, i + offset): with offset −1 it stands below the diagonal.",
@@ -69,7 +69,7 @@ PITFALLS = (
     Pitfall(
         slug="offset-ignored",
         title="The diagonal, whatever the offset",
-        symptom="The same result for all offsets.",
+        symptom="All offsets give the same result.",
         reason="You read the weight that each token gives to itself, but the offset says which neighbour is "
         "meant.",
         fix="Pass the offset on to `np.diagonal`.",
@@ -78,7 +78,7 @@ PITFALLS = (
     Pitfall(
         slug="offset-divided-by-n",
         title="Divided by the number of all queries",
-        symptom="A little too small, the more so the larger the offset.",
+        symptom="The scores are a little too small, the more so the larger the offset.",
         reason="You divide by n, but some queries have no key at that offset and are not counted.",
         fix="Take the mean over the n − |offset| queries that have one.",
         passes=("shape", "finite", "offset 0", "direction"),
@@ -86,15 +86,15 @@ PITFALLS = (
     Pitfall(
         slug="offset-summed",
         title="The sum in place of the mean",
-        symptom="Numbers above 1.",
+        symptom="Some scores are above 1.",
         reason="You sum over the queries, so long sequences get larger scores.",
         fix="Take the mean.",
         passes=("shape", "finite", "direction"),
     ),
     Pitfall(
         slug="offset-wraps-around",
-        title="The ends joined into a ring",
-        symptom="A little off: the first token counts as the successor of the last.",
+        title="Positions that wrap around at the ends",
+        symptom="The scores are a little off, because the first token counts as the successor of the last.",
         reason="You count positions around the end, but the first token has no token before it.",
         fix="Leave out the queries that have no such key.",
         passes=("shape", "finite", "offset 0", "direction"),
@@ -102,7 +102,7 @@ PITFALLS = (
     Pitfall(
         slug="offset-negative-index",
         title="Negative indices count from the end",
-        symptom="Right for positive offsets; for negative ones the first tokens look at the last.",
+        symptom="Positive offsets are right. For negative ones, the first tokens look at the last.",
         reason="You leave out keys beyond the end but not those before the start, and there NumPy counts "
         "from the end.",
         fix="Leave out queries with i + offset below 0 as well.",
@@ -111,7 +111,7 @@ PITFALLS = (
     Pitfall(
         slug="offset-averaged-over-heads",
         title="Heads averaged, tokens kept",
-        symptom="One number for each token in place of each head.",
+        symptom="There is one number for each token instead of one for each head.",
         reason="You average over the heads, but the scores should tell the heads apart.",
         fix="Take the mean over the queries, and keep the axis of the heads.",
         passes=("finite",),
@@ -119,7 +119,7 @@ PITFALLS = (
     Pitfall(
         slug="offset-first-axes",
         title="The diagonal of heads and queries",
-        symptom="The wrong shape, and numbers that mean nothing.",
+        symptom="The shape is wrong, and the numbers mean nothing.",
         reason="You take the diagonal of the first two axes, which is what `np.diagonal` does unless it is "
         "told otherwise, but queries and keys are the last two.",
         fix="Name the axes: `np.diagonal(…, axis1=1, axis2=2)`.",
@@ -127,9 +127,10 @@ PITFALLS = (
     ),
     Pitfall(
         slug="offset-by-largest-weight",
-        title="Counted where the largest weight is",
-        symptom="0 or 1 for clear heads, where the mean weight tells how clear they are.",
-        reason="You count the queries whose largest weight is there, but the contract asks for the mean weight.",
+        title="The largest weights counted",
+        symptom="Clear heads score 0 or 1, where the mean weight tells how clear they are.",
+        reason="You count the queries whose largest weight is at that offset, but the contract asks for the "
+        "mean weight.",
         fix="Average the weights themselves.",
         passes=("shape", "finite", "direction"),
     ),
@@ -152,7 +153,7 @@ PITFALLS = (
     Pitfall(
         slug="kept-first-listed-only",
         title="Only the first listed head contributes",
-        symptom="Right for one head, too little for several.",
+        symptom="Keeping one head is right. With several, the output is too small.",
         reason="You use one head, but the list may hold several.",
         fix="Keep the columns of all listed heads.",
         passes=("shape", "finite", "one head kept"),
@@ -160,7 +161,7 @@ PITFALLS = (
     Pitfall(
         slug="kept-interleaved",
         title="Every num_heads-th column kept",
-        symptom="The right shape; a bit of every head contributes.",
+        symptom="The shape is right, but a bit of every head contributes.",
         reason="You take head i to own the columns i, i + num_heads, …, but its columns are adjacent.",
         fix="Keep the columns i · d_k … (i + 1) · d_k − 1.",
         passes=("shape", "finite", "all heads kept"),
@@ -176,7 +177,8 @@ PITFALLS = (
     Pitfall(
         slug="dense-bias-with-each-head",
         title="The bias of `dense` once for each head",
-        symptom="Right for one head; with several, off by the bias, as often as there are further heads.",
+        symptom="Keeping one head is right. With several, the output holds the bias of `dense` once for "
+        "each of them.",
         reason="You add up the outputs of single heads, and each includes the bias of `dense`.",
         fix="Add up the results before the bias, and add the bias once.",
         passes=("shape", "finite", "one head kept", "all biases 0"),
@@ -184,7 +186,7 @@ PITFALLS = (
     Pitfall(
         slug="value-bias-left",
         title="Silent heads still add the bias of their values",
-        symptom="Right where the biases are 0; else the silent heads shift the output.",
+        symptom="The output is right where the biases are 0. Otherwise the silent heads shift it.",
         reason="You set the weights of the values to zero but not their bias, and a mean of equal biases is "
         "that bias.",
         fix="Silence the head after the attention, or its columns of `dense`.",
@@ -202,7 +204,7 @@ PITFALLS = (
     Pitfall(
         slug="kept-heads-rescaled",
         title="The kept heads made larger",
-        symptom="Too large by the ratio of all heads to the kept ones.",
+        symptom="The output is too large by the ratio of all heads to the kept ones.",
         reason="You enlarge the kept heads, as dropout does in training, but a removed head is simply absent.",
         fix="Leave out the factor.",
         passes=("shape", "finite", "all heads kept"),
@@ -218,7 +220,7 @@ PITFALLS = (
     Pitfall(
         slug="importance-absolute-sum",
         title="Absolute values summed",
-        symptom="Larger numbers in a similar order.",
+        symptom="The numbers are larger, in a similar order.",
         reason="You sum absolute values over the features, but the Euclidean norm is the root of the sum of "
         "squares.",
         fix="Use `np.linalg.norm(change, axis=-1)`.",
@@ -227,7 +229,7 @@ PITFALLS = (
     Pitfall(
         slug="importance-averaged-over-features",
         title="Averaged over the features",
-        symptom="All numbers too small by the same factor, √d_model.",
+        symptom="All numbers are too small by the same factor, √d_model.",
         reason="You average the squares over the features, but the Euclidean norm sums them.",
         fix="Sum over the features and average over the tokens.",
         passes=("shape", "finite", "order of heads"),
@@ -235,7 +237,7 @@ PITFALLS = (
     Pitfall(
         slug="importance-summed-over-tokens",
         title="Summed over the tokens",
-        symptom="All numbers too large by the number of tokens.",
+        symptom="All numbers are too large by a factor of the number of tokens.",
         reason="You sum over the tokens, so that longer texts make every head look more important.",
         fix="Take the mean over all tokens of all sequences.",
         passes=("shape", "finite", "one token", "order of heads"),
@@ -243,7 +245,7 @@ PITFALLS = (
     Pitfall(
         slug="importance-norm-of-everything",
         title="One norm over tokens and features",
-        symptom="Too large, and growing with the length of the text.",
+        symptom="The numbers are too large, and grow with the length of the text.",
         reason="You take one norm over all numbers, but each token has its own change.",
         fix="Take the norm over the last axis only, then the mean.",
         passes=("shape", "finite", "one token"),
@@ -251,7 +253,7 @@ PITFALLS = (
     Pitfall(
         slug="importance-mean-before-norm",
         title="The mean taken before the norm",
-        symptom="Too small: changes in different directions cancel.",
+        symptom="The numbers are too small, because changes in different directions cancel.",
         reason="You average the changes of the tokens and then take the norm, but opposite changes are "
         "changes too.",
         fix="Take the norm for each token first, then the mean.",
@@ -260,7 +262,7 @@ PITFALLS = (
     Pitfall(
         slug="importance-root-mean-square",
         title="Root of the mean square over the tokens",
-        symptom="A little too large; right if all tokens change equally.",
+        symptom="The numbers are a little too large. They are right if all tokens change equally.",
         reason="You average squares over the tokens, so that tokens with large changes count for more.",
         fix="Average the norms themselves.",
         passes=("shape", "finite", "one token"),
@@ -268,7 +270,7 @@ PITFALLS = (
     Pitfall(
         slug="importance-largest-token",
         title="The token that changes most",
-        symptom="Too large; right for a single token.",
+        symptom="The numbers are too large. They are right for a single token.",
         reason="You take the largest change, but the contract asks for the mean over all tokens.",
         fix="Replace the maximum by the mean.",
         passes=("shape", "finite", "one token"),
@@ -276,7 +278,7 @@ PITFALLS = (
     Pitfall(
         slug="importance-of-first-sequence",
         title="Only the first sequence counted",
-        symptom="Right for one sequence.",
+        symptom="The numbers are right only for a single sequence.",
         reason="You look at the first sequence only, but the mean is over the tokens of all of them.",
         fix="Take the mean over the axes of sequences and of tokens.",
         passes=("shape", "finite", "one token", "one sequence"),
@@ -284,7 +286,7 @@ PITFALLS = (
     Pitfall(
         slug="importance-of-head-alone",
         title="The output of the head alone",
-        symptom="Right where the bias of `dense` is 0; else it is in every number.",
+        symptom="The numbers are right where the bias of `dense` is 0. Otherwise every number includes it.",
         reason="You measure the output when only this head is there, and that includes the bias of `dense`, "
         "which no head adds.",
         fix="Compare the full output with the output without the head.",
@@ -301,7 +303,8 @@ PITFALLS = (
     Pitfall(
         slug="importance-by-lengths",
         title="The difference of two lengths",
-        symptom="Too small: an output that turns without getting longer seems unchanged.",
+        symptom="The numbers are too small: an output that changes its direction but not its length seems "
+        "unchanged.",
         reason="You compare the length of the output with and without the head, but the change is the length "
         "of their difference.",
         fix="Subtract the outputs first, then take the norm.",
@@ -310,7 +313,7 @@ PITFALLS = (
     Pitfall(
         slug="importance-before-dense",
         title="Measured before `dense`",
-        symptom="The right shape; heads whose output is hardly used look as important as others.",
+        symptom="The shape is right, but heads whose output is hardly used look as important as others.",
         reason="You measure what a head finds, but how much of it reaches the output is up to its columns of "
         "`dense`.",
         fix="Measure the change of the output.",
@@ -319,7 +322,7 @@ PITFALLS = (
     Pitfall(
         slug="heads-silenced-for-good",
         title="Heads silenced in the caller's weights",
-        symptom="The first head is right; the numbers grow from head to head, and a second call gives zeros.",
+        symptom="The first head is right. The numbers grow from head to head, and a second call gives zeros.",
         reason="You set a head's weights to 0 in the arrays that you were given, perhaps through a copy of the "
         "dict, which holds the same arrays, so each head that was silenced stays so.",
         fix="Make a new array for what you silence: `W * columns`, or `W.copy()` first.",
@@ -327,8 +330,8 @@ PITFALLS = (
     ),
     Pitfall(
         slug="importance-relative",
-        title="Shares of the whole",
-        symptom="Numbers that sum to 1.",
+        title="Shares in place of lengths",
+        symptom="The numbers sum to 1.",
         reason="You divide by the sum over the heads, but the contract asks for lengths.",
         fix="Leave out the division.",
         passes=("shape", "finite", "order of heads"),
@@ -336,7 +339,7 @@ PITFALLS = (
     Pitfall(
         slug="importance-averaged-over-heads",
         title="One number for the whole layer",
-        symptom="A single number.",
+        symptom="The result is a single number.",
         reason="You average over the heads as well, but each head should get its own number.",
         fix="Average over sequences and tokens only.",
         passes=("finite",),

@@ -10,7 +10,8 @@ PITFALLS = (
     Pitfall(
         slug="no-scale",
         title="No division by √d_k",
-        symptom="Weights close to 0 and 1, the more so the larger d_k is, and small gradients.",
+        symptom="The weights are close to 0 and 1, the more so the larger d_k is, and the gradients are "
+        "small.",
         reason="The spread of a dot product grows with √d_k, and without the division your softmax puts nearly "
         "all weight on one key.",
         fix="Divide the scores by √d_k before the softmax.",
@@ -19,7 +20,7 @@ PITFALLS = (
     Pitfall(
         slug="scale-by-dk",
         title="Divided by d_k in place of √d_k",
-        symptom="Weights close to uniform, the more so the larger d_k is.",
+        symptom="The weights are close to uniform, the more so the larger d_k is.",
         reason="The spread of a dot product grows with √d_k, so dividing by d_k makes the scores too small.",
         fix="Divide by the square root of d_k.",
         passes=("shape", "finite", "rows sum to 1", "masked weights are 0"),
@@ -27,8 +28,8 @@ PITFALLS = (
     Pitfall(
         slug="scale-by-d-model",
         title="Divided by √d_model in place of √d_k",
-        symptom="Right with one head; with several, weights too close to uniform, by a factor √heads in the "
-        "scores.",
+        symptom="The result is right with one head. With several, the scores are too small by a factor of "
+        "√heads, and the weights are too close to uniform.",
         reason="You divide by the root of the layer's width, but a score is a dot product of d_k numbers, so its "
         "spread comes from d_k and you make it too small.",
         fix="Divide by √d_k, the width of one head.",
@@ -37,7 +38,7 @@ PITFALLS = (
     Pitfall(
         slug="scale-multiplied",
         title="Multiplied by √d_k",
-        symptom="Weights of almost exactly 0 and 1.",
+        symptom="The weights are almost exactly 0 and 1.",
         reason="You multiply where the formula divides, so the scores are d_k times too large.",
         fix="Divide the scores by √d_k.",
         passes=("shape", "finite", "rows sum to 1", "masked weights are 0"),
@@ -45,7 +46,7 @@ PITFALLS = (
     Pitfall(
         slug="scale-by-value-dim",
         title="Divided by √d_v",
-        symptom="Right when values are as wide as keys, wrong otherwise.",
+        symptom="The result is right when values are as wide as keys, and wrong otherwise.",
         reason="The spread of the scores comes from the width of queries and keys; how wide the values are has no "
         "part in it.",
         fix="Take the width from the queries: `d_k = Q.shape[-1]`.",
@@ -63,7 +64,7 @@ PITFALLS = (
     Pitfall(
         slug="scale-by-axis-one",
         title="d_k read from axis 1",
-        symptom="Right for matrices; wrong as soon as there is a batch.",
+        symptom="Matrices give the right result. With a batch the result is wrong.",
         reason="Axis 1 holds the width of a query only in a matrix; with a batch it holds queries or heads.",
         fix="Count from the end: `d_k = Q.shape[-1]`.",
         passes=("shape", "finite", "rows sum to 1", "masked weights are 0", "no batch"),
@@ -79,7 +80,7 @@ PITFALLS = (
     Pitfall(
         slug="cosine-scores",
         title="Cosine in place of the dot product",
-        symptom="Weights close to uniform: the scores never leave the range from −1 to 1.",
+        symptom="The weights are close to uniform, because the scores never leave the range from −1 to 1.",
         reason="You divide each query and key by its length, but a long key is meant to count for more, and scores "
         "within ±1 cannot single out a key.",
         fix="Take the plain dot product and divide it by √d_k.",

@@ -6,7 +6,8 @@ PITFALLS = (
     Pitfall(
         slug="kv-tiled",
         title="Key heads assigned in turn",
-        symptom="The right shape; right with one key head and with as many as query heads, wrong in between.",
+        symptom="The shape is right. The numbers are right with one key head and with as many as query "
+        "heads, and wrong in between.",
         reason="Your query heads get the key heads in the order 0, 1, …, 0, 1, …, but neighbours share one: query "
         "head i uses key head i // group.",
         fix="Repeat each key head in place, with `np.repeat(K, group, axis=1)`, not `np.tile`.",
@@ -15,7 +16,7 @@ PITFALLS = (
     Pitfall(
         slug="kv-not-repeated",
         title="Key heads not given to their query heads",
-        symptom="Shapes that do not fit, unless there is one key head or as many as query heads.",
+        symptom="The shapes do not fit, unless there is one key head or as many as query heads.",
         reason="You multiply many query heads with fewer key heads, and NumPy stretches an axis only if its size "
         "is 1.",
         fix="Repeat each key head and value head for its group of query heads.",
@@ -24,7 +25,7 @@ PITFALLS = (
     Pitfall(
         slug="kv-values-not-repeated",
         title="Keys repeated, values not",
-        symptom="Right weights, and shapes that do not fit when they meet the values.",
+        symptom="The weights are right, but their shape does not fit the values.",
         reason="You repeat the key heads only, but query heads of a group share the values as well.",
         fix="Do the same with V as with K.",
         passes=("one key head", "as many key heads"),
@@ -32,8 +33,8 @@ PITFALLS = (
     Pitfall(
         slug="kv-repeated-on-sequence-axis",
         title="Tokens repeated in place of heads",
-        symptom="The number of key heads does not fit; with a single one nothing shows, since the copies of a key "
-        "share its weight.",
+        symptom="The number of key heads does not fit. With a single key head nothing shows, since the "
+        "copies of a key share its weight.",
         reason="You repeat along the axis of the tokens, so the number of key heads stays as it was.",
         fix="Repeat along the axis of the heads: axis 1 of `(batch, heads, n, d_k)`.",
         passes=("one key head", "as many key heads"),
@@ -41,7 +42,8 @@ PITFALLS = (
     Pitfall(
         slug="kv-repeated-on-feature-axis",
         title="Single features repeated in place of heads",
-        symptom="The right shape and wrong numbers, unless there are as many key heads as query heads.",
+        symptom="The shape is right, but the numbers are wrong unless there are as many key heads as query "
+        "heads.",
         reason="You repeat each feature before the heads are split, so a head gets copies of a part of its "
         "features.",
         fix="Split into heads first, then repeat along axis 1 of `(batch, heads, n, d_k)`.",
@@ -50,7 +52,7 @@ PITFALLS = (
     Pitfall(
         slug="kv-repeated-too-often",
         title="Repeated by the number of key heads",
-        symptom="Shapes that do not fit, unless there is one key head.",
+        symptom="The shapes do not fit, unless there is one key head.",
         reason="You repeat each key head `num_kv_heads` times, but as many query heads share it as there are in a "
         "group.",
         fix="Repeat `num_heads // num_kv_heads` times.",
@@ -59,7 +61,7 @@ PITFALLS = (
     Pitfall(
         slug="kv-first-head-for-all",
         title="The first key head serves all",
-        symptom="The right shape; only the first key head has an effect.",
+        symptom="The shape is right, but only the first key head has an effect.",
         reason="You give key head 0 to all query heads, which is right only if there is no other.",
         fix="Give each group of query heads its own key head.",
         passes=("shape", "finite", "one key head"),
@@ -67,17 +69,18 @@ PITFALLS = (
     Pitfall(
         slug="kv-index-by-number-of-heads",
         title="`i // num_kv_heads` as the key head of query head i",
-        symptom="Right only if a group has as many query heads as there are key heads. With as many key heads as "
-        "query heads the first serves all; with few the index is out of bounds.",
-        reason="You divide the number of the query head by the number of key heads, but it has to be divided by "
-        "the number of query heads in a group.",
+        symptom="The result is right only if a group has as many query heads as there are key heads. With "
+        "as many key heads as query heads, the first one serves all. With few, the index is out of bounds.",
+        reason="You divide the number of the query head by the number of key heads, but you should divide "
+        "it by the number of query heads in a group.",
         fix="Use key head `i // (num_heads // num_kv_heads)`.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="scale-by-kv-width",
         title="Divided by √(d_model / num_kv_heads)",
-        symptom="The right shape; right with as many key heads as query heads, weights too even with fewer.",
+        symptom="The shape is right. The result is right with as many key heads as query heads; with fewer, "
+        "the weights are too even.",
         reason="You share d_model among the key heads, but all heads, also those of keys, are d_model / num_heads "
         "wide.",
         fix="Divide by the root of the last axis of Q or K after they were split.",
@@ -86,7 +89,7 @@ PITFALLS = (
     Pitfall(
         slug="kv-averaged",
         title="The mean of the key heads serves all",
-        symptom="The right shape; all query heads see the same keys and values.",
+        symptom="The shape is right, but all query heads see the same keys and values.",
         reason="You average the key heads, but each group of query heads has one to itself.",
         fix="Repeat each key head for its own group, and leave out the mean.",
         passes=("shape", "finite", "one key head"),
@@ -94,7 +97,8 @@ PITFALLS = (
     Pitfall(
         slug="kv-split-into-query-heads",
         title="Keys split into as many heads as queries",
-        symptom="Keys narrower than queries: the product fails, unless there are as many key heads.",
+        symptom="The keys are narrower than the queries, so the product fails unless there are as many key "
+        "heads as query heads.",
         reason="You split the features of the keys among `num_heads` heads, but they hold only `num_kv_heads`.",
         fix="Split keys and values with `num_kv_heads`, then repeat the heads.",
         passes=("as many key heads",),
@@ -102,7 +106,7 @@ PITFALLS = (
     Pitfall(
         slug="cache-mask-offset",
         title="The chunk lined up with the first keys",
-        symptom="The first chunk is right; later tokens see only the beginning of the sequence.",
+        symptom="The first chunk is right. Later tokens see only the beginning of the sequence.",
         reason="Your mask lines the chunk's first token up with the first key, but a chunk is the end of the "
         "tokens so far.",
         fix="Let the last query line up with the last key: j ≤ i + (m − t).",
@@ -111,7 +115,8 @@ PITFALLS = (
     Pitfall(
         slug="cache-masks-first-chunk-only",
         title="No mask once the cache holds something",
-        symptom="Right for one chunk and token by token; in longer chunks tokens see the next ones.",
+        symptom="The outputs are right for a single chunk, and token by token. In longer chunks, tokens see "
+        "the next ones.",
         reason="You leave the mask out as soon as there is a cache, which is right only for chunks of one token.",
         fix="Mask every chunk: `causal_mask(t, m)` hides nothing from a single token.",
         passes=("shape", "finite", "one chunk", "token by token"),
@@ -119,7 +124,7 @@ PITFALLS = (
     Pitfall(
         slug="cache-keeps-last-chunk",
         title="Only the newest chunk is stored",
-        symptom="Two chunks are right; from the third on the beginning is forgotten.",
+        symptom="Two chunks are right. From the third on, the beginning is forgotten.",
         reason="You store the keys of the chunk, not all keys so far.",
         fix="Store the keys and values after you have joined them to the old ones.",
         passes=("shape", "finite", "one chunk", "two chunks"),
@@ -127,7 +132,7 @@ PITFALLS = (
     Pitfall(
         slug="cache-never-used",
         title="Each chunk by itself",
-        symptom="One chunk is right; token by token, every token sees only itself.",
+        symptom="A single chunk is right. Token by token, every token sees only itself.",
         reason="You compute each chunk without the keys and values of the chunks before.",
         fix="Join the stored keys and values to the new ones before the attention.",
         passes=("shape", "finite", "one chunk"),
@@ -135,7 +140,7 @@ PITFALLS = (
     Pitfall(
         slug="cache-newest-first",
         title="New keys put before the old ones",
-        symptom="Right token by token, where nothing is masked; wrong in longer chunks.",
+        symptom="The outputs are right token by token, where nothing is masked, and wrong in longer chunks.",
         reason="You put the new keys before the old ones, so the mask hides the wrong ones.",
         fix="Join them in the order of the sequence: old ones first.",
         passes=("shape", "finite", "one chunk", "token by token"),
@@ -143,7 +148,7 @@ PITFALLS = (
     Pitfall(
         slug="cache-wrong-axis",
         title="Old and new keys joined along the wrong axis",
-        symptom="The first chunk is right; at the second, shapes do not fit.",
+        symptom="The first chunk is right. At the second, shapes do not fit.",
         reason="You join along another axis than that of the tokens, so there seem to be more heads and not more "
         "tokens.",
         fix="In `(batch, heads, n, d_k)` the tokens are on axis 2.",
@@ -152,7 +157,7 @@ PITFALLS = (
     Pitfall(
         slug="cache-keys-only",
         title="Keys cached, values not",
-        symptom="The first chunk is right; at the second, there are more weights than values.",
+        symptom="The first chunk is right. At the second, there are more weights than values.",
         reason="You store the keys, but each cached key needs its value as well.",
         fix="Store and join K and V alike.",
         passes=("one chunk",),
@@ -160,7 +165,7 @@ PITFALLS = (
     Pitfall(
         slug="cache-returns-all-tokens",
         title="Outputs of all tokens returned",
-        symptom="The first chunk is right; then the results get longer and longer.",
+        symptom="The first chunk is right. Then the results get longer and longer.",
         reason="You return the outputs of all tokens so far, but those of earlier chunks have been returned "
         "before.",
         fix="Ask for the chunk's tokens only: its queries, or the last t rows of the output.",
@@ -169,7 +174,7 @@ PITFALLS = (
     Pitfall(
         slug="cache-not-reset",
         title="reset does not forget",
-        symptom="The first sequence is right; the next one sees the tokens of the first.",
+        symptom="The first sequence is right. The next one sees the tokens of the first.",
         reason="After `reset()` your object still holds keys and values of the sequence before.",
         fix="Put the cache back into the state that `__init__` gives it.",
         passes=("shape", "finite", "one chunk", "two chunks", "token by token"),
@@ -177,7 +182,7 @@ PITFALLS = (
     Pitfall(
         slug="cache-shared-between-objects",
         title="One cache for all objects",
-        symptom="One object alone is right; two in turn see each other's tokens.",
+        symptom="One object alone is right. Two that are used in turn see each other's tokens.",
         reason="Your cache belongs to the class, or is a global variable, so all objects write into the same one.",
         fix="Make it in `__init__`, as an attribute of `self`.",
         passes=("shape", "finite", "one chunk", "two chunks", "token by token"),
@@ -185,7 +190,7 @@ PITFALLS = (
     Pitfall(
         slug="cache-bytes-keys-only",
         title="Keys counted, values not",
-        symptom="Half of what it should be.",
+        symptom="The result is half of what it should be.",
         reason="You count one array, but each layer keeps keys and values.",
         fix="Multiply by 2.",
         passes=(),
@@ -193,7 +198,7 @@ PITFALLS = (
     Pitfall(
         slug="cache-bytes-with-queries",
         title="Queries counted too",
-        symptom="One and a half times what it should be.",
+        symptom="The result is one and a half times what it should be.",
         reason="You count queries, but the queries of earlier tokens are never needed again.",
         fix="Multiply by 2, for keys and values, not by 3.",
         passes=(),
@@ -201,7 +206,7 @@ PITFALLS = (
     Pitfall(
         slug="cache-bytes-of-one-layer",
         title="One layer counted",
-        symptom="Too small, by a factor of the number of layers.",
+        symptom="The result is too small by a factor of the number of layers.",
         reason="You count one layer, but each layer has its own keys and values.",
         fix="Multiply by `num_layers`.",
         passes=(),
@@ -209,7 +214,7 @@ PITFALLS = (
     Pitfall(
         slug="cache-bytes-of-one-sequence",
         title="One sequence counted",
-        symptom="Too small, by a factor of the batch size.",
+        symptom="The result is too small by a factor of the batch size.",
         reason="You count one sequence, but each sequence of the batch has its own tokens.",
         fix="Multiply by `batch`.",
         passes=(),
@@ -217,23 +222,24 @@ PITFALLS = (
     Pitfall(
         slug="cache-bytes-of-one-head",
         title="One key head counted",
-        symptom="Too small, by a factor of the number of key heads, which then seems not to matter.",
+        symptom="The result is too small by a factor of the number of key heads, which seems to make no "
+        "difference.",
         reason="You count one head, but each key head and value head is stored.",
         fix="Multiply by `num_kv_heads`.",
         passes=(),
     ),
     Pitfall(
         slug="cache-bytes-of-fixed-values",
-        title="Two bytes a value, whatever is asked",
-        symptom="Right without `bytes_per_value`, wrong for float32.",
-        reason="You take a value to have two bytes, but the caller may say otherwise.",
+        title="Two bytes for each value, whatever the caller asks",
+        symptom="The result is right without `bytes_per_value`, and wrong for float32.",
+        reason="You count two bytes for each value, but the caller may ask for another number.",
         fix="Multiply by `bytes_per_value`.",
         passes=("default size",),
     ),
     Pitfall(
         slug="cache-bytes-as-number-of-values",
         title="Values counted, not bytes",
-        symptom="Too small, by a factor of `bytes_per_value`.",
+        symptom="The result is too small by a factor of `bytes_per_value`.",
         reason="You count numbers, but each of them takes `bytes_per_value` bytes.",
         fix="Multiply by `bytes_per_value`.",
         passes=(),
@@ -241,7 +247,7 @@ PITFALLS = (
     Pitfall(
         slug="cache-bytes-of-scores",
         title="The n × n weights counted",
-        symptom="Growing with the square of n, and independent of d_k.",
+        symptom="The result grows with the square of n and does not depend on d_k.",
         reason="You count the weights between all tokens, but they are not stored: a token's row is used once.",
         fix="Count keys and values, which are `d_k` wide, for n tokens.",
         passes=(),
@@ -249,7 +255,7 @@ PITFALLS = (
     Pitfall(
         slug="cache-bytes-in-bits",
         title="Bits in place of bytes",
-        symptom="Eight times what it should be.",
+        symptom="The result is eight times what it should be.",
         reason="You count bits, but `bytes_per_value` is in bytes already, and so is the result.",
         fix="Leave out the factor of 8.",
         passes=(),
@@ -257,7 +263,7 @@ PITFALLS = (
     Pitfall(
         slug="cache-bytes-in-mebibytes",
         title="Mebibytes in place of bytes",
-        symptom="A fraction where a whole number is expected.",
+        symptom="The result is a fraction where a whole number is expected.",
         reason="You convert to larger units, but the result should be in bytes.",
         fix="Leave out the division.",
         passes=(),

@@ -10,7 +10,8 @@ PITFALLS = (
     Pitfall(
         slug="no-max-subtraction",
         title="Exponentials of raw logits",
-        symptom="NaN as soon as a logit passes 709, or when all logits of a row lie below −745.",
+        symptom="The result is NaN as soon as a logit exceeds 709, or when all logits of a row lie below "
+        "−745.",
         reason="You take the exponential of the logits as they are, and exp(710) is already infinite in float64.",
         fix="Subtract the largest logit of the row first; the quotient stays the same.",
         passes=("shape", "rows sum to 1", "small logits"),
@@ -18,7 +19,7 @@ PITFALLS = (
     Pitfall(
         slug="min-subtraction",
         title="The smallest logit is subtracted",
-        symptom="NaN in rows that hold one logit some 710 above another one.",
+        symptom="The result is NaN in rows that hold one logit some 710 above another one.",
         reason="You subtract the smallest logit of a row, so the largest one may still be far above 709, where its "
         "exponential is infinite.",
         fix="Subtract the largest logit of each row: then no exponential exceeds 1.",
@@ -27,7 +28,7 @@ PITFALLS = (
     Pitfall(
         slug="mean-subtraction",
         title="The mean of the logits is subtracted",
-        symptom="NaN in rows that hold one logit some 710 above the mean.",
+        symptom="The result is NaN in rows that hold one logit some 710 above the mean.",
         reason="You subtract the mean of a row, so its largest logit may still be far above 709, where its "
         "exponential is infinite.",
         fix="Subtract the largest logit of each row: then no exponential exceeds 1.",
@@ -36,7 +37,7 @@ PITFALLS = (
     Pitfall(
         slug="global-max-subtraction",
         title="One maximum for all rows",
-        symptom="NaN in the rows whose logits lie far below those of another row.",
+        symptom="The result is NaN in rows whose logits lie far below those of another row.",
         reason="You subtract the largest logit of the whole array, so a row that lies 1e4 lower becomes all zeros "
         "and then 0 / 0.",
         fix="Take the maximum along the axis that is normalised, with keepdims=True.",
@@ -45,7 +46,7 @@ PITFALLS = (
     Pitfall(
         slug="max-over-other-axis",
         title="Maximum along one axis, sum along another",
-        symptom="The weights sum to 1, yet are wrong, unless there is a single row.",
+        symptom="The weights sum to 1, but they are wrong unless there is a single row.",
         reason="You subtract different numbers within one row, and only the same number for the whole row cancels "
         "in the quotient.",
         fix="Use the same axis for the maximum and for the sum.",
@@ -61,7 +62,7 @@ PITFALLS = (
     ),
     Pitfall(
         slug="nan-replaced-by-zero",
-        title="NaN painted over with zeros",
+        title="NaN replaced with zeros",
         symptom="With large logits the weights do not sum to 1; some rows are all zeros.",
         reason="You turn the NaN of an overflow into 0, which hides the error and throws the largest logits away.",
         fix="Remove the cause: subtract the largest logit of the row before the exponential.",
@@ -79,7 +80,7 @@ PITFALLS = (
     Pitfall(
         slug="softmax-fixed-axis",
         title="The axis is ignored",
-        symptom="Right for the default axis, wrong for every other.",
+        symptom="The result is right for the default axis and wrong for every other axis.",
         reason="You wrote the last axis into the code, so the argument `axis` has no effect.",
         fix="Pass `axis` on to the maximum and to the sum.",
         passes=("shape", "finite", "rows sum to 1", "last axis", "one row"),
@@ -87,7 +88,7 @@ PITFALLS = (
     Pitfall(
         slug="softmax-first-axis",
         title="Always the first axis",
-        symptom="The columns sum to 1, the rows do not.",
+        symptom="The columns sum to 1, but the rows do not.",
         reason="You normalise along axis 0, which is the axis of the weights only when the array has no other.",
         fix="Pass `axis` on to the maximum and to the sum.",
         passes=("shape", "finite", "one row"),
@@ -104,7 +105,8 @@ PITFALLS = (
     Pitfall(
         slug="softmax-over-heads",
         title="Softmax along axis 1",
-        symptom="Right for matrices; with (batch, heads, n, m) the weights of the heads sum to 1 at each place.",
+        symptom="Matrices give the right result. With (batch, heads, n, m) the weights of the heads sum to "
+        "1 at each place.",
         reason="You normalise along axis 1, which holds the keys of a matrix but the heads of a batch of heads.",
         fix="Count the axis from the end: axis=-1 is the axis of the keys, however many dimensions lead.",
         passes=("shape", "no batch"),
@@ -112,7 +114,7 @@ PITFALLS = (
     Pitfall(
         slug="keepdims-forgotten",
         title="Row sums that line up with columns",
-        symptom="An error about shapes, or, for a square matrix, weights that do not sum to 1.",
+        symptom="There is an error about shapes, or, for a square matrix, the weights do not sum to 1.",
         reason="Without keepdims the sums have shape (n,), and NumPy lines them up with the last axis instead of "
         "with the rows.",
         fix="Sum with keepdims=True, so that the sums have shape (..., n, 1).",
@@ -129,7 +131,7 @@ PITFALLS = (
     Pitfall(
         slug="softmax-not-normalised",
         title="Exponentials without the sum",
-        symptom="The largest weight of every row is exactly 1, and the rows sum to more.",
+        symptom="The largest weight of every row is exactly 1, so the rows sum to more than 1.",
         reason="You stop after the exponential, so the weights do not sum to 1 and the output is no average of the "
         "values.",
         fix="Divide the exponentials by their sum along the axis of the keys.",
@@ -154,10 +156,10 @@ PITFALLS = (
     Pitfall(
         slug="softmax-twice",
         title="Softmax applied twice",
-        symptom="The weights sum to 1, but are nearly uniform, and masked keys get weight again.",
+        symptom="The weights sum to 1, but they are nearly uniform, and masked keys get weight again.",
         reason="You apply softmax to weights that lie between 0 and 1, so the second softmax makes them nearly "
-        "equal and gives exp(0) to the masked ones.",
-        fix="Apply softmax once, to the scores.",
+        "equal, and masked ones get exp(0).",
+        fix="Apply softmax once, to the scores; a loss such as `cross_entropy` applies it itself: give it logits.",
         passes=("shape", "finite", "rows sum to 1"),
     ),
     Pitfall(

@@ -137,7 +137,7 @@ def test_wrong_code_loses_the_tests_that_it_fails(course):
         "sum_of_squares_uses_squares": "pass",
     }
     messages = [part.message for item in record.items for part in item.parts]
-    assert messages[0] == "A check of this cell does not hold."  # the visible check has no words of its own
+    assert messages[0] == "A check of this cell failed."  # the visible check has no words of its own
     assert messages[1] == "Squares should raise a ValueError."
 
     record = graded(course, "ps1", {"squares": "def squares(n):\n    return [1, 5][:n] if n > 1 else [1]"})

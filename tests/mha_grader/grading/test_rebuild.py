@@ -220,7 +220,7 @@ def test_another_version_beside_the_notebook_is_said_to_the_student_and_to_a_per
     assert hand_in(**{"toy": DOUBLE, "toy-Copy1": OTHER, "scratch": OTHER}) == (
         DOUBLE,
         ("toy.ipynb was graded; toy-Copy1.ipynb beside it was not",),
-        ("toy-Copy1.ipynb beside the graded file was written in, too",),
+        ("toy-Copy1.ipynb beside the graded file also contains work",),
     )
     assert hand_in(**{"toy-Copy1": None})[2] == ()
 

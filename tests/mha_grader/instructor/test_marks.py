@@ -176,7 +176,7 @@ def test_a_class_from_its_hand_ins_to_its_grades(course, capsys):
     assert run(course, "grade", NAME, "--force") == 0
     assert not waits(course, "ann")
 
-    # Cells that were added below an answer are part of it. A picture is not handed on, and its student is told so.
+    # Cells that were added below an answer are part of it. A picture is not passed on, and the page says so.
     path = (
         hand_in(course, "ann", why="See ![what I drew](attachment:drawn.png) and the cell below.")
         / f"{NAME}.ipynb"
@@ -191,7 +191,7 @@ def test_a_class_from_its_hand_ins_to_its_grades(course, capsys):
         assert waits(course, "ann") is is_new
         mark(course, "ann", 2)
     assert run(course, "feedback", NAME) == 0
-    assert "picture in why is not handed on" in page(course, "ann")
+    assert "Pictures in why are not passed on" in page(course, "ann")
 
 
 def test_shares_stay_as_they_are_whoever_hands_in_or_is_marked_and_differ_by_one_at_most():

@@ -9,11 +9,13 @@ import pytest
 
 from mha_grader.__main__ import main
 from mha_grader.course.folders import Course
+from mha_grader.course.records import ItemRecord, PartRecord
 from mha_grader.grading import grade as grading
 from mha_grader.grading.rebuild import Unusable
 from mha_grader.grading.session import Session
 from mha_grader.grading.settings import settings_of
 from mha_grader.learn.material import Material
+from mha_grader.learn.progress import Progress
 from mha_grader.learn.session import OwnSession
 
 ROOT = Path(__file__).parents[3]
@@ -122,13 +124,38 @@ def test_a_solution_is_shown_when_it_is_asked_for_twice(capsys):
             ["check", "singel_head", "softmax", "x.py"],
             "no assignment 'singel_head'; there is single_head, multi_head",
         ),
-        (["check", "pyproject.toml"], "the file is not a notebook"),
+        (["check", "pyproject.toml"], "pyproject.toml cannot be checked: the file is not a notebook"),
+        (
+            ["check", "single_head"],
+            "is a folder, and not a file. Did you mean single_head/single_head.ipynb?",
+        ),
+        (
+            ["check", "single_head.ipynb"],
+            "single_head.ipynb: No such file or directory. Did you mean single_head/",
+        ),
+        (["check", "empty"], "empty is a folder, and not a file\n"),
+        (["check", "single_head", "softmax", "empty"], "empty is a folder, and not a file\n"),
+        (["check", "mine.py"], "is a Python file: name its assignment and its item"),
+        (["check", "single_head", "softmax", "wide.py"], "wide.py is not text in UTF-8"),
+        (
+            ["check", "single_head", "softmax", "single_head/single_head.ipynb"],
+            "is a notebook: check it whole, with mha-grade check single_head/single_head.ipynb",
+        ),
+        (["check", "multi_head.ipynb"], "multi_head.ipynb cannot be checked: the notebook has no cells"),
     ],
 )
-def test_what_cannot_be_checked_is_named(words, why, capsys, monkeypatch):
-    monkeypatch.chdir(ROOT)
+def test_what_cannot_be_checked_is_named(words, why, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "exercises" / "single_head", "single_head")
+    shutil.copyfile(ROOT / "pyproject.toml", "pyproject.toml")
+    Path("empty").mkdir()
+    Path("mine.py").write_text(RIGHT, "utf-8")
+    Path("wide.py").write_text(RIGHT, "utf-16")
+    Path("multi_head.ipynb").write_text('{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}')
     assert main(words) == 1
-    assert why in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert why in said
+    assert "hand" not in said  # there is nobody to hand it in to
 
 
 def test_two_words_are_one_too_many_or_too_few(capsys):
@@ -145,6 +172,40 @@ def test_damaged_progress_is_named_and_kept(home, capsys):
         assert main(["progress"]) == 1
         assert str(path) in capsys.readouterr().err
         assert path.read_text() == damaged
+
+
+def test_a_home_that_cannot_be_written_costs_no_verdict(home, tmp_path, capsys):
+    (home / ".mha-grade").write_text("a file where the folder should be")
+    path = tmp_path / "mine.py"
+    path.write_text(WRONG_AXIS)
+    assert main(["check", "single_head", "softmax", str(path)]) == 0
+    said = capsys.readouterr()
+    assert "softmax: 9 of 11 points" in said.out
+    assert "these points are not kept" in said.err
+    assert str(home) in said.err
+    assert main(["progress"]) == 0
+    assert main(["check", "single_head", "--solution", "softmax"]) == 1
+    assert "cannot write" in capsys.readouterr().err
+
+
+def test_a_file_of_progress_that_cannot_be_read_is_named(home, capsys):
+    (home / ".mha-grade" / "progress.json").mkdir(parents=True)
+    assert main(["progress"]) == 1
+    assert "progress.json, where your progress is kept" in capsys.readouterr().err
+
+
+def test_two_checks_at_the_same_time_keep_the_points_of_both():
+    one, other = Progress(), Progress()
+    for progress, item in ((one, "softmax"), (other, "attention")):
+        progress.enter("single_head", (ItemRecord(item, (PartRecord("values", 2.0, "pass", ""),)),))
+    assert [Progress().points("single_head", item) for item in ("softmax", "attention")] == [2.0, 2.0]
+
+
+def test_whose_solution_was_asked_for_is_not_yet_checked(capsys):
+    assert main(["check", "single_head", "--solution", "softmax"]) == 0
+    capsys.readouterr()
+    assert main(["progress"]) == 0
+    assert "0 of 11" not in capsys.readouterr().out
 
 
 def test_grading_has_no_way_round_the_sandbox(tmp_path):

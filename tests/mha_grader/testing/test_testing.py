@@ -128,7 +128,7 @@ def test_an_error_is_expected_by_class_and_words():
     expect_raises(failing(ValueError("7 by 2")), error="ValueError", mentions=["7", "2"])
     expect_raises(failing(UnicodeError("x")), error="ValueError")
     for callee, words in [
-        (stand_in(lambda: 1), "raised none"),
+        (stand_in(lambda: 1), "raised no error"),
         (failing(TypeError("7 by 2")), "raised TypeError"),
         (failing(ValueError("7")), "not mention all"),
     ]:
@@ -138,7 +138,7 @@ def test_an_error_is_expected_by_class_and_words():
 
 def test_what_is_said_of_a_missing_error_holds_no_number():
     for callee, words in [
-        (stand_in(lambda *args: args), "raised none"),
+        (stand_in(lambda *args: args), "raised no error"),
         (failing(ValueError("7")), "not mention"),
     ]:
         with pytest.raises(Mismatch, match=words) as caught:
@@ -288,7 +288,7 @@ def test_the_output_may_come_alone_or_in_a_pair():
         assert output_of(result) == output
     assert pair_of([1, 2]) == (1, 2)
     for result in (1, None, (1,), (1, 2, 3), {1: 2, 3: 4}):
-        with pytest.raises(Mismatch, match="two results should come back"):
+        with pytest.raises(Mismatch, match="it should return two results"):
             pair_of(result)
 
 

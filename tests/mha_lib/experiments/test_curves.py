@@ -14,7 +14,11 @@ def test_every_run_that_the_script_would_make_is_stored_once(name):
     assert all(-0.05 < run["result"] <= 1 for run in load_curve(name))
 
 
-@pytest.mark.parametrize("name", CURVES)
+LONG = ("alibi", "composition", "induction", "linear")  # seconds for the shortest run
+SHORT = [pytest.param(name, marks=pytest.mark.soak if name in LONG else ()) for name in CURVES]
+
+
+@pytest.mark.parametrize("name", SHORT)
 def test_a_stored_run_comes_out_again(name):
     list_settings, train = CURVES[name]
     settings = min(list_settings(), key=lambda settings: settings["steps"])
