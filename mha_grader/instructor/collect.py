@@ -68,6 +68,7 @@ class Collected:
     refused: dict[str, str] = field(default_factory=dict)  # and why; what was there is still there
     unknown: dict[str, str] = field(default_factory=dict)  # to the roster: what they are called, and why
     late: list[str] = field(default_factory=list)
+    groups: list[str] = field(default_factory=list)  # whose hand-in counts for others, too, and for how many
     left_out: list[str] = field(default_factory=list)  # files that belong to no student
 
 
@@ -151,6 +152,7 @@ def _collect(
         student: dataclasses.replace(_origin(chosen[student], of[student]), members=members_of[student])
         for student in chosen
     }
+    result.groups = [f"{s} ({len(of_group)})" for s in sorted(chosen) if (of_group := members_of[s])]
     result.late = [student for student, origin in who_handed_in.items() if origin.late]
     origins.save(course, assignment, known | who_handed_in)
     return result

@@ -10,7 +10,7 @@ import dataclasses
 import hashlib
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -154,6 +154,7 @@ def enter(
     check(coursedir.db_url, assignment)
     with _opened(coursedir.db_url) as book:
         there = {each.student_id for each in book.find_assignment(assignment.name).submissions}
+    _forget_others(course.grades(assignment.name), there)
     keys = {
         student: _key(record, submitted / student / assignment.name) for student, record in records.items()
     }
@@ -175,6 +176,14 @@ def enter(
         entered |= {student: keys[student] for student in some}
         write_whole(log, json.dumps(entered))
     settle(course, assignment.name)
+
+
+def _forget_others(grades: Path, students: Set[str]) -> None:
+    """Take out of .entered and .answers who is not in the gradebook (any more): who is deleted leaves no trace."""
+    for path in (grades / ".entered", grades / ".answers"):
+        found = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        if not students >= found.keys():
+            write_whole(path, json.dumps({name: value for name, value in found.items() if name in students}))
 
 
 def settle(course: Course, assignment: str) -> None:

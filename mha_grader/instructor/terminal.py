@@ -38,6 +38,7 @@ def print_collected(found: Collected) -> None:
         ("without a notebook", found.without_notebook),
         ("several notebooks, and none has the assignment's name", found.several),
         ("late, says Canvas, and not by how much (--times can tell)", found.late),
+        ("count for a group, of so many students", found.groups),
         ("left out, since they are nobody's", found.left_out),
     ):
         if names:
@@ -116,6 +117,11 @@ def _remarks(record: SubmissionRecord, entry: Entry) -> list[str]:
     found += [f"{name} {CHANGED}" for name, why in entry.waiting(record).items() if why == CHANGED]
     if entry.penalty:
         found.append(_how_late(entry.late_seconds))
+    found += [
+        f"{item.item} out of time"
+        for item in record.items
+        if any(part.status == "timeout" for part in item.parts)
+    ]
     found += ["look at its files"] if record.flags else []
     return found + [f"look at {item.item}" for item in record.items if item.flags]
 

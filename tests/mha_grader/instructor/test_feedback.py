@@ -213,6 +213,8 @@ def test_what_people_added_is_in_it(assignment):
     assert "came late: 0.5 points were taken off" in text
     assert "An instructor set this score; the tests gave 2." in text
     assert "From your instructor Well <done>" in text
+    late = read(assignment, record(part("values", "pass")), Entry(late_seconds=60)).text
+    assert "came late, and it cost no points" in late
 
 
 HOSTILE = "</pre></style><script>alert(1)</script>\x1b[31m\x1b]8;;http://x\x07"

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shutil
 
 import nbformat
 import pytest
@@ -306,3 +307,21 @@ def test_a_rubric_with_other_points_than_the_released_notebook_is_named(course, 
         assert "gives why 3.5 points, and the notebook 2.5" in capsys.readouterr().err
     finally:
         path.write_text(RUBRIC)
+
+
+def test_nothing_is_left_of_a_student_who_is_deleted_as_the_guide_says(tmp_path):
+    course = make(tmp_path / "course", asked=ASKED)
+    for student in ("ann", "eve_roe"):
+        hand_in(course, student, why=TEXT)
+    assert run(course, "grade", NAME, "--quiet") == 0
+    mark(course, "ann", 2)
+    for folder in ("submitted", "autograded"):
+        shutil.rmtree(course / folder / "eve_roe")
+    (course / "grades" / NAME / "eve_roe.json").unlink()
+    with Gradebook(f"sqlite:///{course}/gradebook.db") as book:
+        book.remove_student("eve_roe")
+    assert run(course, "grade", NAME, "--quiet") == 0
+    left = [path for path in (course / "grades").rglob("*") if path.is_file()]
+    assert {f"{NAME}/.answers", f"{NAME}/.entered"} <= {str(p.relative_to(course / "grades")) for p in left}
+    assert not [path for path in left if "eve_roe" in path.read_text() or "eve_roe" in path.name]
+    assert gradebook.read(Course(course), NAME)["ann"].changed == frozenset()  # the mark still counts

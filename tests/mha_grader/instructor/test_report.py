@@ -15,7 +15,7 @@ from mha_grader.course.assignment import Cell
 from mha_grader.course.folders import Course
 from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord
 from mha_grader.grading import schedule
-from mha_grader.instructor import report, similar
+from mha_grader.instructor import report, similar, terminal
 from mha_lib import pitfalls
 from tests.mha_grader.small_course import NAME, hand_in, make
 
@@ -254,6 +254,13 @@ def test_what_needs_a_person_is_named_with_its_reason(assignment):
     text = text_of(assignment, records, ["gus"])
     assert "6 hand-ins, 5 of them graded" in text
     assert "gus handed in, but not graded yet, or grading failed" in text
+
+
+def test_the_table_names_what_ran_out_of_time_since_the_machine_may_have_been_busy(course, capsys):
+    terminal.print_scores({"ann": record(), "dan": record(part(status="timeout"))}, {}, course)
+    _, ann, dan = capsys.readouterr().out.splitlines()[-3:]
+    assert "out of time" not in ann
+    assert "attention out of time" in dan
 
 
 def test_a_class_of_which_nothing_could_be_graded_has_a_report(assignment):

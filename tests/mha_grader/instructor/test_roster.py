@@ -167,7 +167,7 @@ def test_a_groups_hand_in_lies_with_its_first_member_and_counts_for_all(course, 
         course, tmp_path, {f"roebob_12_6_{NOTEBOOK}": "of both", f"doecyd_13_7_{NOTEBOOK}": "of cyd alone"}
     )
     assert submitted(course) == {f"s1/{NAME}/{NOTEBOOK}": "of both", f"s3/{NAME}/{NOTEBOOK}": "of cyd alone"}
-    assert (found.new, found.refused) == (["s1", "s3"], {})
+    assert (found.new, found.refused, found.groups) == (["s1", "s3"], {}, ["s1 (2)"])
     assert origins.representatives(course, NAME) == {"s1": "s1", "s2": "s1"}
 
 
