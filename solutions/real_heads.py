@@ -604,9 +604,10 @@ def any_order(rng):
     example=f"keep_heads(np.array([[[1.0, 2.0]]]), {stored_text(2)}, 2, [0, 1])",
 )
 def all_heads(rng):
-    "With all heads kept, the output is that of the whole attention, scores divided by √d_k, even for one token."
+    "With all heads, the output is that of the whole attention, with all its biases and scores divided by √d_k."
     _, weights, num_heads = some_layer(rng)
     weights["query"]["weight"] = rng.normal(size=(15, 15))
+    weights["query"]["bias"], weights["key"]["bias"] = rng.normal(size=(2, 15))
     expect_kept((rng.normal(size=(2, 4, 15)), weights, num_heads), [0, 1, 2, 3, 4])
     expect_kept((rng.normal(size=(3, 1, 15)), weights, num_heads), [0, 1, 2, 3, 4])
 
@@ -754,9 +755,10 @@ def several_tokens(rng):
     example=f"head_importance(np.array([[[3.0, 4.0]], [[0.0, 1.0]]]), {stored_text(2)}, 2)",
 )
 def several_sequences(rng):
-    "The mean is over the tokens of all sequences; the scores are divided by the root of d_k."
+    "The mean is over the tokens of all sequences; queries and keys have biases, and scores are divided by √d_k."
     _, weights, num_heads = some_layer(rng)
     weights["query"]["weight"] = rng.normal(size=(15, 15))
+    weights["query"]["bias"], weights["key"]["bias"] = rng.normal(size=(2, 15))
     expect_importance((rng.normal(size=(3, 4, 15)), weights, num_heads))
 
 

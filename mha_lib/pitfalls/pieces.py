@@ -121,7 +121,6 @@ FURTHER_PIECES: Mapping[str, tuple[str, Callable[..., Any]]] = {
             "softmax-not-normalised",
             "sigmoid-instead-of-softmax",
             "softmax-twice",
-            "no-max-subtraction",
             "weights-transposed",
             "scores-applied-to-values",
             "scale-multiplied",
@@ -144,7 +143,6 @@ MASKING: Mapping[str, tuple[str, Callable[..., Any]]] = {
     for slug in (
         "mask-after-softmax",
         "masked-scores-zero",
-        "mask-fill-tiny",
         "mask-fill-with-smallest-score",
         "mask-added-as-0-1",
         "zero-times-infinity",

@@ -70,3 +70,11 @@ def two_seeds(sample: Code) -> Any:
     first, again = sample(model, start, 9, 1), sample(model, start, 9, 1)
     other = sample(model, start, 9, 2)
     return torch.equal(first, again), torch.equal(first, other)
+
+
+@SAMPLE.example
+def very_hot(sample: Code) -> Any:
+    """Nine tokens at a temperature at which all are nearly equally likely."""
+    torch.manual_seed(0)
+    model = language_model.LanguageModel(6, 8, 2, 1, 12)
+    return sample(model, torch.tensor([[1, 2]]), 9, seed=0, temperature=1e5)

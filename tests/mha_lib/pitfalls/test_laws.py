@@ -80,4 +80,3 @@ def test_a_form_loses_points_and_gets_the_name_of_its_mistake(place, name):
     )
     assert row.score < row.max_score
     assert set(row.slugs.values()) == {name.partition("/")[0]}
-    assert code.__doc__.startswith("Wrong: ")

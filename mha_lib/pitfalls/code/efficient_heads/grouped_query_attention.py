@@ -257,11 +257,6 @@ def by_own_number(heads: Array, num_heads: int) -> Array:
     return np.stack([heads[:, i] for i in range(num_heads)], axis=1)
 
 
-def too_often_and_cut(heads: Array, num_heads: int) -> Array:
-    """Wrong: each head num_kv_heads times, and what is too much cut off."""
-    return np.repeat(heads, heads.shape[1], axis=1)[:, :num_heads]
-
-
 def along(axis: int) -> Function:
     """Repeated along another axis than that of the heads."""
     return lambda heads, num_heads: np.repeat(heads, num_heads // heads.shape[1], axis=axis)
@@ -302,7 +297,6 @@ for name, wrong in {
     "kv-index-by-number-of-heads/clipped": by_number_of_heads_clipped,
     "kv-index-by-number-of-heads/remainder": by_place_in_group,
     "kv-not-repeated/in-a-loop": by_own_number,
-    "kv-repeated-too-often/cut": too_often_and_cut,
     "kv-repeated-on-sequence-axis/batch": along(0),
     "kv-repeated-on-sequence-axis/features": along(3),
     "kv-repeated-on-sequence-axis/no-axis": numbers_repeated,

@@ -58,7 +58,8 @@ def sample_reseeded(
     cache: list[tuple[Tensor, Tensor]] = []
     new = ids
     for _ in range(steps):
-        new = drawn(model(new, cache)[:, -1], temperature, torch.Generator().manual_seed(seed))
+        generator = torch.Generator().manual_seed(seed)
+        new = drawn(model(new, cache)[:, -1], temperature, generator)
         ids = torch.cat([ids, new], dim=1)
     return ids
 

@@ -214,11 +214,6 @@ def by_sum(x: Tensor) -> Tensor:
     return x / (x.abs().sum(dim=-1, keepdim=True) + 1e-6)
 
 
-def by_root_mean_square(x: Tensor) -> Tensor:
-    """Divided by the root of the mean square."""
-    return unit(x) * x.shape[-1] ** 0.5
-
-
 def centred(x: Tensor) -> Tensor:
     """Layer normalisation without weights."""
     return torch.nn.functional.layer_norm(x, x.shape[-1:])
@@ -260,10 +255,6 @@ FORMS: dict[str, Callable[..., Tensor]] = {
     "qk-norm-without-epsilon/queries": with_norms(bare, unit),
     "qk-norm-without-epsilon/keys": with_norms(unit, bare),
     "qk-norm-squared/absolute": with_norms(by_sum, by_sum),
-    "qk-norm-root-mean-square/scaled": of_scores(
-        lambda q, k, g: g * (by_root_mean_square(q) @ by_root_mean_square(k).mT) / q.shape[-1] ** 0.5
-    ),
-    "qk-norm-root-mean-square/of-one": with_norms(by_root_mean_square, unit),
     "qk-norm-root-mean-square/centred": with_norms(centred, centred),
     "qk-norm-of-values-too/output": output_normalised,
     "keys-used-as-values/pieces": keys_averaged,

@@ -90,6 +90,8 @@ LEFT_OUT = (
     "none-not-handled",
     "always-causal",
 )
+# On some inputs the results are those of another mistake.
+UNSURE = ("value-used-as-key", "mask-fill-not-negative-enough", "mask-fill-tiny")
 FILLS = (-1.0, -5.0, -10.0, -20.0, -30.0, -50.0, -100.0, -1e3)
 
 
@@ -155,7 +157,7 @@ def wrong_layers() -> dict[str, list[Any]]:
     for slug in ("fused-qkv-misread", "batch-and-heads-swapped"):
         wrong = variants("multi_head", "multi_head_attention")[slug]
         found[slug] = [lambda X, memory, *rest, wrong=wrong: wrong(X, *rest)]
-    return found
+    return {slug: wrong for slug, wrong in found.items() if slug not in UNSURE}
 
 
 layers.tell(
