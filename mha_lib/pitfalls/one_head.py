@@ -415,7 +415,7 @@ def mask_turned(head: Head) -> bool:
 
 
 def two_masks(head: Head, num_heads: int) -> Array:
-    """The weights `(2, heads, 3)` under a mask that hides the third key in one sequence and the first in the other."""
+    """The weights `(2, heads, 3)` where one sequence has no third key and the other has no first key."""
     mask = np.stack([KEEP_TWO, KEEP_TWO[:, ::-1]])[:, None].repeat(2, axis=2)  # (2, 1, 2, 3), for two queries
     return head.weights(np.zeros((2, num_heads, 2)), np.zeros((2, num_heads, 3)), mask)[:, :, 0]
 
