@@ -23,11 +23,11 @@ def methods(steps: Sequence[Any]) -> list[str | None]:
 
 
 def drops_unasked(make: Callable[[Any], Any], x: Any) -> Law:
-    """A law: a layer that should have no dropout gives two results, in the mode that a part looks at.
+    """A law: a layer that should have no dropout gives two different results, in the mode that the part tests.
 
     Args:
         make: makes a layer of the tested class.
-        x: what it is called with; many numbers, so that some are dropped.
+        x: the input of the layer, with so many numbers that dropout changes some.
     """
 
     def law(tested: Any, steps: Sequence[Any]) -> bool:
@@ -40,11 +40,11 @@ def drops_unasked(make: Callable[[Any], Any], x: Any) -> Law:
 
 
 def registers_too_little(make: Callable[[Any], Any], x: Any, parameters: int) -> Law:
-    """A law: a layer registers too little, and two with the same registered numbers differ all the same.
+    """A law: a layer registers too few tensors, and two layers with equal registered tensors still differ.
 
     Args:
         make: makes a layer of the tested class.
-        x: what it is called with.
+        x: the input of the layer.
         parameters: how many tensors a right layer registers.
     """
 
@@ -95,7 +95,7 @@ POOLS: Mapping[str, Callable[..., Any]] = {
 
 
 def additive(tested: Any, steps: Sequence[Any]) -> bool:
-    """A law: the masks hold 0 and something very negative."""
+    """A law: the masks hold 0 and very negative numbers."""
     masks = [np.asarray(step.value) for step in steps if isinstance(step.value, np.ndarray)]
     low = any(bool((mask < 0).any()) for mask in masks)
     return low and all(
@@ -104,5 +104,5 @@ def additive(tested: Any, steps: Sequence[Any]) -> bool:
 
 
 def none_is_an_error(tested: Any, steps: Sequence[Any]) -> bool:
-    """A law: an error that says NoneType. What is None is an argument, in a part that leaves one out."""
+    """A law: an error names NoneType. In a part that leaves an argument out, this argument is the None."""
     return any("NoneType" in str(getattr(step, "error", None) or "") for step in steps)

@@ -1,7 +1,7 @@
-"""Laws of a layer: which one of its pieces is wrong, and how, told from its output on one input.
+"""Laws of a layer: its output on one input shows which of its pieces is wrong, and how.
 
-A layer is projections, attention, a merge and W_O. A mistake may sit in any of the three projections, or in
-several: the law tries each of these, so that they need not be forms of their own.
+A layer consists of projections, attention, a merge and W_O. A mistake may be in one of the three projections or in
+several. The law tries all of these, so that each need not be a form of its own.
 """
 
 import itertools
@@ -30,7 +30,7 @@ Layer = Callable[..., Array]
 
 
 def project(x: Array, W: Array, num_heads: int) -> Array:
-    """Right: all heads in one product, `(batch, heads, n, d_k)`."""
+    """Right: one product makes all heads, `(batch, heads, n, d_k)`."""
     return split_heads(x @ W, num_heads)
 
 
@@ -40,7 +40,7 @@ def layer(
     merge: Callable[[Array], Array] = combine_heads,
     output: Callable[[Array, Array], Array] = np.matmul,
 ) -> Layer:
-    """A layer of these pieces, called with tokens, memory, the four weights, the number of heads and a mask."""
+    """A layer of these pieces. It takes tokens, memory, the four weights, the number of heads and a mask."""
 
     def made(
         X: Array,
@@ -68,12 +68,12 @@ def turned(x: Array, W: Array, num_heads: int) -> Array:
 
 
 def interleaved(x: Array, W: Array, num_heads: int) -> Array:
-    """Wrong: the heads take turns."""
+    """Wrong: the features are interleaved among the heads."""
     return split_heads_interleaved(x @ W, num_heads)
 
 
 def viewed(x: Array, W: Array, num_heads: int) -> Array:
-    """Wrong: a reshape alone."""
+    """Wrong: the features are split into heads by a reshape alone."""
     return split_heads_without_transpose(x @ W, num_heads)
 
 
@@ -93,17 +93,17 @@ def torn(x: Array, W: Array, num_heads: int) -> Array:
 
 
 def not_projected(x: Array, W: Array, num_heads: int) -> Array:
-    """Wrong: the tokens themselves."""
+    """Wrong: the tokens are not projected."""
     return split_heads(x, num_heads)
 
 
 def cut_off(x: Array, W: Array, num_heads: int) -> Array:
-    """Wrong: nothing below 0."""
+    """Wrong: a ReLU follows the projection."""
     return np.maximum(project(x, W, num_heads), 0)
 
 
 def squashed(x: Array, W: Array, num_heads: int) -> Array:
-    """Wrong: everything between −1 and 1."""
+    """Wrong: a tanh follows the projection."""
     return np.tanh(project(x, W, num_heads))
 
 
@@ -145,7 +145,7 @@ WRONG_PROJECTIONS: Mapping[str, Sequence[Project]] = {
 
 
 def in_some(wrong: Project) -> list[tuple[Project, ...]]:
-    """The projections of a layer, with the wrong one in one, two or three places."""
+    """The projections of a layer, with the wrong one in one, two or all three places."""
     return [each for each in itertools.product((project, wrong), repeat=3) if wrong in each]
 
 
@@ -153,7 +153,7 @@ def in_some(wrong: Project) -> list[tuple[Project, ...]]:
 
 
 def averaging(pool: Callable[[Array], Array]) -> Callable[..., Any]:
-    """Wrong: an attention whose weights are made one for all heads."""
+    """Wrong: an attention that pools its weights into one set for all heads."""
 
     def attend(Q: Array, K: Array, V: Array, mask: Array | None = None) -> tuple[Array, Array]:
         weights = np.repeat(pool(attention(Q, K, V, mask)[1]), Q.shape[1], axis=1)  # (batch, heads, n, m)
@@ -203,7 +203,7 @@ def weights_turned(Q: Array, K: Array, V: Array, mask: Array | None = None) -> t
 
 
 def filled(fill: Callable[[Array], Any], axis: int = -1) -> Callable[..., Any]:
-    """Wrong: an attention that fills hidden scores so, and whose softmax runs along this axis."""
+    """Wrong: an attention that fills hidden scores with `fill`, and whose softmax runs along `axis`."""
 
     def attend(Q: Array, K: Array, V: Array, mask: Array | None = None) -> tuple[Array, Array]:
         scores = Q @ np.swapaxes(K, -2, -1) / np.sqrt(Q.shape[-1])  # (batch, heads, n, m)
@@ -214,7 +214,7 @@ def filled(fill: Callable[[Array], Any], axis: int = -1) -> Callable[..., Any]:
 
 
 def weighing(weigh: Callable[..., Array]) -> Callable[..., Any]:
-    """Wrong: an attention that makes its weights so from scores and mask."""
+    """Wrong: an attention that computes its weights from scores and mask by `weigh`."""
 
     def attend(Q: Array, K: Array, V: Array, mask: Array | None = None) -> tuple[Array, Array]:
         weights = weigh(Q @ np.swapaxes(K, -2, -1) / np.sqrt(Q.shape[-1]), mask)  # (batch, heads, n, m)
@@ -224,17 +224,17 @@ def weighing(weigh: Callable[..., Array]) -> Callable[..., Any]:
 
 
 def finite(scores: Array) -> float:
-    """A fill that hides as −inf does, but for rows without keys."""
+    """A fill value that hides keys as −inf does, except in rows without keys."""
     return -1e9
 
 
 def exchanged_sizes(x: Array, W: Array, num_heads: int) -> Array:
-    """Wrong: d_k heads of width `num_heads`."""
+    """Wrong: there are d_k heads of width `num_heads`."""
     return split_heads(x @ W, len(W) // num_heads)
 
 
 def wide_with_narrow_scale(Q: Array, K: Array, V: Array, mask: Array | None = None) -> tuple[Array, Array]:
-    """Wrong: one head over all features, whose scores are divided by √d_k."""
+    """Wrong: one head attends over all features, with scores divided by √d_k."""
     num_heads = Q.shape[1]
     root = np.sqrt(num_heads)
     Q, K, V = (combine_heads(x)[:, None] for x in (Q, K, V))  # (batch, 1, n, d_model)
@@ -243,7 +243,7 @@ def wide_with_narrow_scale(Q: Array, K: Array, V: Array, mask: Array | None = No
 
 
 def between_heads(x: Array, W: Array, num_heads: int) -> Array:
-    """Wrong: tokens stand where the heads belong, `(batch, n, heads, d_k)`."""
+    """Wrong: the tokens are on the axis of the heads, `(batch, n, heads, d_k)`."""
     return split_heads_axis_not_moved(x @ W, num_heads)
 
 
@@ -340,7 +340,7 @@ def without_axes(
 
 
 def without_axes_but_merged(X: Array, memory: Array, W_Q: Array, W_K: Array, *rest: Any) -> Array:
-    """Wrong: as `without_axes`, and the merge exchanges tokens and heads."""
+    """Wrong: like `without_axes`, but the merge exchanges tokens and heads as well."""
     made = layer(
         (between_heads,) * 3,
         attend=lambda Q, K, V, mask: attention(Q, K, V),
@@ -364,7 +364,7 @@ def wrong_layers() -> dict[str, list[Layer]]:
 
 
 def example(memory: bool) -> list[Any]:
-    """Two sequences of four tokens, perhaps with seven to remember, three heads of width 5, and weights."""
+    """Two sequences of four tokens, a memory of seven if asked for, weights, and the number of heads, 3."""
     rng = np.random.default_rng(7)
     X, remembered = rng.normal(size=(2, 4, 15)), rng.normal(size=(2, 7, 15))
     return [X, *([remembered] if memory else []), *rng.normal(size=(4, 15, 15)) / 3, 3]
@@ -377,14 +377,14 @@ def tell(
     mistakes: Mapping[str, Iterable[Layer]],
     memory: bool = False,
 ) -> None:
-    """Register laws of an item: on an input of ours its output is that of a layer with this mistake.
+    """Register laws of an item: on the example, its output equals that of a layer with this mistake.
 
     Args:
         item: `assignment.item`.
         right: the right function.
-        spread: from the item's arguments to those of a layer here.
+        spread: turns the arguments of the item into those of a layer here.
         mistakes: wrong layers, by slug.
-        memory: whether the item is called with a memory.
+        memory: whether the item takes a memory.
     """
     for slug, layers in mistakes.items():
 
@@ -400,7 +400,7 @@ def tell(
 
 
 def _on(wrong: Layer, arguments: Sequence[Any]) -> Any:
-    """What comes of it; nothing if that is an error."""
+    """The output of a layer, or NaN if it raises an error."""
     try:
         return wrong(*arguments)
     except Exception:  # such as heads that do not fit one another
@@ -408,7 +408,7 @@ def _on(wrong: Layer, arguments: Sequence[Any]) -> Any:
 
 
 def _matters(wrong: Layer, right: Callable[..., Array], spread: Callable[..., list[Any]], step: Any) -> bool:
-    """Whether a step shows the mistake; a step that does not say what it was called with may."""
+    """Whether a step shows the mistake. A step without recorded arguments counts as one that does."""
     args, kwargs = step.request.get("args", ()), step.request.get("kwargs", {})
     if not args:
         return True
@@ -416,6 +416,6 @@ def _matters(wrong: Layer, right: Callable[..., Array], spread: Callable[..., li
 
 
 def _alike(first: Any, second: Any) -> bool:
-    """Whether two results are the same, NaN in the same places included; not if there is nothing else."""
+    """Whether two results are the same, with NaN in the same places, and have a finite number at all."""
     kept = np.isfinite(first)
     return bool(kept.any()) and np.array_equal(kept, np.isfinite(second)) and close(first[kept], second[kept])

@@ -1,8 +1,8 @@
-"""Laws of one head: what its softmax, scale or mask does, told from its weights under scores that were made for it.
+"""Laws of one head: its weights under made-up scores show what its softmax, its scale or its mask does.
 
 The values are one-hot, so that the output *is* the weights. Queries and keys are mostly numbers, so that a score is
-their product. A law asks for one mistake however it is written: a softmax along the queries is told whatever is
-subtracted from the scores, and whatever the mask is filled with.
+their product. A law recognises one mistake however the code is written. It finds a softmax along the queries, for
+instance, whatever the code subtracts from the scores and whatever it fills the mask with.
 """
 
 import re
@@ -24,13 +24,13 @@ PAST_EXP = 600.0  # scores of this size make exp overflow, or lie beyond where p
 
 @dataclass(frozen=True)
 class Head:
-    """How one head of an item is called, and what a recorded call of it was about.
+    """How to call one head of an item, and how to read a recorded call of it.
 
     Attributes:
-        attend: from what was handed in, Q, K, V and a mask or None to the output `(..., n, d_v)`.
-        scores: the scores of a recorded call, or None if they cannot be told.
-        mask: the mask of a recorded call.
-        tested: what was handed in.
+        attend: takes the tested function, Q, K, V and a mask or None, and returns the output `(..., n, d_v)`.
+        scores: gives the scores of a recorded call, or None if the call does not show them.
+        mask: gives the mask of a recorded call.
+        tested: the function that was handed in.
     """
 
     attend: Callable[..., Array]
@@ -94,7 +94,7 @@ def over_queries(head: Head) -> bool:
 
 
 def over_heads(head: Head) -> bool:
-    """Of two queries and four keys; right as a matrix."""
+    """The weights are right for a matrix; in a batch, they sum to 1 over the heads."""
     matrix, batch = (
         head.weights(np.zeros(2), np.zeros(4)),
         head.weights(np.zeros((3, 5, 2)), np.zeros((3, 5, 4))),
@@ -113,7 +113,7 @@ def weights_turned(head: Head) -> bool:
 
 
 def right_at(head: Head, size: float) -> bool:
-    """Two equal scores of this size get equal weights, and small ones the right weights."""
+    """Two equal scores of this size get equal weights, and small scores get the right weights."""
     small = np.array([1.0, 3.0])
     return close(head.row([size, size]), [0.5, 0.5]) and all(
         close(head.row(s), softmax(s)) for s in (small, -small)
@@ -121,14 +121,14 @@ def right_at(head: Head, size: float) -> bool:
 
 
 def overflows(head: Head) -> bool:
-    """Equal scores fail on either side of zero, and not because they are finite and wrong."""
+    """Large equal scores of either sign fail, and not all of them give finite, wrong weights."""
     if painted_over(head) or not right_at(head, 500.0) or right_at(head, 1000.0) or right_at(head, -1000.0):
         return False
     return not np.isfinite([head.row([1000.0, 1000.0]), head.row([-1000.0, -1000.0])]).all()
 
 
 def painted_over(head: Head) -> bool:
-    """Where the exponential overflows the weights are finite, and wrong."""
+    """Where the exponential overflows, the weights are finite and wrong."""
     if not right_at(head, 500.0) or right_at(head, 1000.0) or right_at(head, -1000.0):
         return False
     both = np.isfinite([head.row([1000.0, 1000.0]), head.row([-1000.0, -1000.0])])
@@ -136,14 +136,14 @@ def painted_over(head: Head) -> bool:
 
 
 def subtracts_smallest(head: Head) -> bool:
-    """A thousand above the smallest is too much."""
+    """A score that lies 1000 above the smallest one overflows."""
     return (
         right_at(head, 1000.0) and right_at(head, -1000.0) and bool(np.isnan(head.row([0.0, 1000.0])).any())
     )
 
 
 def subtracts_mean(head: Head) -> bool:
-    """500 above the mean is not too much, 2000 is."""
+    """A score that lies 500 above the mean is right, and one that lies 2000 above it overflows."""
     if not (
         right_at(head, 1000.0) and right_at(head, -1000.0) and close(head.row([0.0, 1000.0]), [0.0, 1.0])
     ):
@@ -182,20 +182,20 @@ SHIFTS = (np.array([1.0, 2.0, 3.0]), np.array([-2.0, -1.0, 0.0]))  # with and wi
 
 
 def evenly_spaced(weights: Array) -> bool:
-    """No exponential has been taken."""
+    """The weights grow in even steps, as logits without an exponential do."""
     steps = np.diff(weights)
     return abs(steps[0]) > 1e-3 and close(steps[0], steps[1])
 
 
 def without_exponential(head: Head) -> bool:
-    """Weights in even steps that sum to 1, or are divided by the sum of the exponentials."""
+    """The weights grow in even steps and sum to 1, or they are scores divided by the sum of exponentials."""
     weights = three(head)
     divided = any(close(weights, shift / np.exp(shift).sum()) for shift in SHIFTS)
     return divided or (evenly_spaced(weights) and close(weights.sum(), 1.0))
 
 
 def not_normalised(head: Head) -> bool:
-    """Exponentials, but the sum of a row depends on its scores."""
+    """The weights are exponentials, but the sum of a row depends on its scores."""
     weights = three(head)
     exponential = close(weights[1:] / weights[:-1], [np.e, np.e])
     return (
@@ -204,13 +204,13 @@ def not_normalised(head: Head) -> bool:
 
 
 def sigmoid(head: Head) -> bool:
-    """Each score by itself, perhaps divided by the sum."""
+    """Each weight is the sigmoid of its score, perhaps divided by the sum of the row."""
     each = [1 / (1 + np.exp(-shift)) for shift in SHIFTS]
     return any(close(three(head), one) or close(three(head), one / one.sum()) for one in each)
 
 
 def logarithms(head: Head) -> bool:
-    """The logarithms of the weights, or their negatives."""
+    """The weights are the logarithms of the right ones, or the negatives of these."""
     right = softmax(SHIFTS[0])
     return close(np.exp(three(head)), right) or close(np.exp(-three(head)), right)
 
@@ -241,7 +241,7 @@ OF_A_HEAD: dict[str, Tells] = {
     "softmax-twice": twice,
     "scores-applied-to-values": no_softmax,
 }
-# With one head and as many keys as queries, these cannot be told from mistakes of a layer.
+# With one head and as many keys as queries, these look like mistakes of a layer.
 OF_A_LAYER = {
     slug: tells
     for slug, tells in OF_A_HEAD.items()
@@ -261,7 +261,7 @@ LARGE: dict[str, Tells] = {
 
 
 def factor(head: Head, *leading: int) -> tuple[float, float]:
-    """By what the scores of keys of width 16 are multiplied, and the sum of a row of weights.
+    """The factor that multiplies the scores of keys of width 16, and the sum of a row of weights.
 
     There are 3 queries and 5 keys, and the values are 7 wide.
     """
@@ -275,7 +275,7 @@ def factor(head: Head, *leading: int) -> tuple[float, float]:
 
 
 def scaled_by(*factors: float) -> Tells:
-    """One of these factors, and weights that sum to 1."""
+    """The scores are multiplied by one of these factors, and the weights sum to 1."""
 
     def tells(head: Head) -> bool:
         found, total = factor(head)
@@ -290,13 +290,13 @@ def scaled_afterwards(head: Head) -> bool:
 
 
 def axis_one(head: Head) -> bool:
-    """Right as matrices; in a batch, axis 1 gives the width."""
+    """Matrices get the right scale; in a batch, axis 1 is taken for the width."""
     counts = [count**power for count in (3.0, 5.0) for power in (-1.0, -0.5)]
     return close(factor(head)[0], 0.25) and any(close(factor(head, 2)[0], count) for count in counts)
 
 
 def cosine(head: Head) -> bool:
-    """Longer keys change nothing, or longer queries do."""
+    """The weights do not change with the length of the keys, or not with that of the queries."""
     Q, K = np.array([[1.0, 0.5]]), np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
     scores, same_length = K @ Q[0], np.array([2**-0.5, 1.0, 1.0]) * (K @ Q[0])  # (3,) each
     for wanted, longer in ((scores, (10 * Q, K)), (same_length, (Q, 10 * K))):
@@ -327,25 +327,25 @@ BATCHED_SCALE: dict[str, Tells] = {
 
 
 def hidden_score(head: Head, *scores: float) -> float:
-    """The score of a hidden third key, as its weight tells; −inf if it has none."""
+    """The score of a hidden third key, computed from its weight; −inf if the weight is 0."""
     weights = head.row(scores, KEEP_TWO)
     close_by = close(weights[1] / weights[0], np.exp(scores[1] - scores[0]))
     return scores[1] + float(np.log(weights[2] / weights[1])) if close_by and weights[2] > 1e-15 else -np.inf
 
 
 def fills(head: Head) -> Array:
-    """Of three rows of scores, what the hidden one is filled with, and what its score was."""
+    """The fill value of the hidden score in each of three rows, and the score before."""
     rows = [(-1.0, 2.0, 3.0), (-1.0, 2.0, 5.0), (-2.0, 2.0, 3.0)]
     return np.array([(hidden_score(head, *row), row[2]) for row in rows]).T  # (2, 3)
 
 
 def filled_with_zero(head: Head) -> bool:
-    """Up to rounding."""
+    """The fill value is 0, up to rounding."""
     return close(fills(head)[0], np.zeros(3)) and not filled_with_tiny(head)
 
 
 def filled_with_tiny(head: Head) -> bool:
-    """With a tiny number below 0, or with the score and such a number."""
+    """The fill value is a tiny number below 0, or the sum of the score and such a number."""
     filled, scores = fills(head)
     for numbers in (filled, filled - scores):
         tiny = bool((numbers > -1e-5).all() and (numbers < -1e-14).all())
@@ -355,7 +355,7 @@ def filled_with_tiny(head: Head) -> bool:
 
 
 def filled_with_smallest(head: Head) -> bool:
-    """Or with a little less."""
+    """The fill value is the smallest score, or a little less."""
     filled, _ = fills(head)
     return close(np.diff(filled), [0.0, -1.0])
 
@@ -367,7 +367,7 @@ def one_added(head: Head) -> bool:
 
 
 def too_high(head: Head) -> bool:
-    """A number that kept scores reach, put in their place or added to them."""
+    """The fill is a number that kept scores can reach; it replaces the hidden scores or is added to them."""
     filled, scores = fills(head)
     for numbers, below in ((filled, -0.5), (filled - scores, -1.5)):
         if np.isfinite(numbers).all() and numbers[0] < below and close(numbers, np.full(3, numbers[0])):
@@ -379,7 +379,7 @@ def too_high(head: Head) -> bool:
 
 
 def without_effect(head: Head) -> bool:
-    """Bit for bit the same as without a mask."""
+    """With a mask, the weights are exactly those without one."""
     weights = three(head)
     return (
         close(weights, softmax(SHIFTS[0]))
@@ -395,7 +395,7 @@ def turned_round(head: Head) -> bool:
 
 
 def removed_afterwards(head: Head) -> bool:
-    """The kept weights are those without a mask; or a hidden key, and no other mask, makes all of them infinite."""
+    """The kept weights are those without a mask, or none is finite as soon as the mask hides a key."""
     weights, before = head.row([1.0, 2.0, 3.0], KEEP_TWO), softmax(SHIFTS[0])
     if not np.isfinite(weights).any():
         return close(head.row([1.0, 2.0, 3.0], KEEP_TWO | True), before)
@@ -403,7 +403,7 @@ def removed_afterwards(head: Head) -> bool:
 
 
 def adds_epsilon(head: Head) -> bool:
-    """Right weights, unless a hidden score lies far above."""
+    """The weights are right, unless a hidden score lies far above the kept ones."""
     right = close(head.row([1.0, 2.0, 3.0], KEEP_TWO), [*softmax(np.array([1.0, 2.0])), 0.0])
     above = head.row([0.0, 0.0, 25.0], KEEP_TWO)
     return right and close(above[2], 0.0) and 0 <= above.sum() < 0.999
@@ -415,7 +415,7 @@ def mask_turned(head: Head) -> bool:
 
 
 def two_masks(head: Head, num_heads: int) -> Array:
-    """The weights `(2, heads, 3)`, if the first sequence has no third key and the second no first."""
+    """The weights `(2, heads, 3)` where one sequence has no third key and the other has no first key."""
     mask = np.stack([KEEP_TWO, KEEP_TWO[:, ::-1]])[:, None].repeat(2, axis=2)  # (2, 1, 2, 3), for two queries
     return head.weights(np.zeros((2, num_heads, 2)), np.zeros((2, num_heads, 3)), mask)[:, :, 0]
 
@@ -456,7 +456,7 @@ def always_causal(head: Head) -> bool:
 
 
 def mask_needed(head: Head) -> bool:
-    """Right with a mask that hides nothing; an error about None, or nonsense, without a mask."""
+    """A mask that hides nothing gives the right weights; no mask gives an error about None, or nonsense."""
     if not close(head.row([1.0, 2.0, 3.0], np.ones((1, 3), dtype=bool)), softmax(SHIFTS[0])):
         return False
     try:
@@ -473,7 +473,7 @@ NO_MASK: dict[str, Tells] = {"always-causal": always_causal, "none-not-handled":
 
 
 def failing(head: Head) -> dict[int, str]:
-    """The numbers of axes, of 2 to 5, with which there is an error, and what it says."""
+    """The numbers of axes, from 2 to 5, that raise an error, and the message of each."""
     errors = {}
     for leading in ((), (2,), (2, 3), (2, 1, 3)):
         Q, K = np.zeros((*leading, 5, 4)), np.zeros((*leading, 7, 4))
@@ -485,7 +485,7 @@ def failing(head: Head) -> dict[int, str]:
 
 
 def all_axes_turned(errors: Mapping[int, str]) -> bool:
-    """Right for matrices only, since the keys' axes are all turned round: their number is met where d_k is."""
+    """Only matrices are right, and the message for three axes shows that the code reverses all axes."""
     return (
         errors.keys() == {3, 4, 5}
         and re.search(r"size 7 is|!= 7|only works on|<= 2D|2 dim", errors[3]) is not None
@@ -493,12 +493,12 @@ def all_axes_turned(errors: Mapping[int, str]) -> bool:
 
 
 def axes_turned(head: Head) -> bool:
-    """All axes of the keys are turned round."""
+    """All axes of the keys are reversed."""
     return all_axes_turned(failing(head))
 
 
 def axes_counted(head: Head) -> bool:
-    """Some number of axes is right, another is an error."""
+    """Some numbers of axes are right, and others raise an error."""
     errors = failing(head)
     return 0 < len(errors) < 4 and not all_axes_turned(errors)
 
@@ -507,7 +507,7 @@ AXES: dict[str, Tells] = {"transpose-all-axes": axes_turned, "batch-axis-assumed
 
 
 def sums_without_axis(tested: Any, steps: Sequence[Any]) -> bool:
-    """An error says that numbers `(…, n, m)` meet numbers `(…, n)`."""
+    """An error says that shapes `(…, n, m)` and `(…, n)` do not broadcast."""
     for step in steps:
         text = str(getattr(step, "error", None) or "")
         shapes = [re.findall(r"\d+", shape) for shape in re.findall(r"\(([\d, ]*)\)", text)]
@@ -520,7 +520,7 @@ def sums_without_axis(tested: Any, steps: Sequence[Any]) -> bool:
 
 
 def returns_before_softmax(tested: Any, steps: Sequence[Any]) -> bool:
-    """With a right output come the scores, or their exponentials, of one query of width 1."""
+    """The output is right, but the scores or their exponentials come with it."""
     K, V = np.array([[1.0], [2.0], [3.0]]), np.eye(3)
     output, second = tested(np.ones((1, 1)), K, V)
     spaced = close(np.diff(second), [[1.0, 1.0]]) or close(second[:, 1:] / second[:, :-1], [[np.e, np.e]])
@@ -528,7 +528,7 @@ def returns_before_softmax(tested: Any, steps: Sequence[Any]) -> bool:
 
 
 def returns_no_weights(tested: Any, steps: Sequence[Any]) -> bool:
-    """A right output alone: as it is, alone in a tuple, or with None."""
+    """The output is right but comes without weights: by itself, alone in a tuple, or with None."""
     result = tested(np.ones((1, 1)), np.array([[1.0], [2.0], [3.0]]), np.eye(3))
     output = result[0] if isinstance(result, tuple | list) else result
     alone = output is result or len(result) == 1 or result[1] is None
@@ -539,7 +539,7 @@ def changes_only(right: Callable[..., Any]) -> Callable[[Any, Sequence[Any]], bo
     """A law: all results are right, and an argument is changed.
 
     Args:
-        right: the right function, which is called with the arguments of the steps.
+        right: the right function; the law calls it with the arguments of the steps.
     """
 
     def of_part(tested: Any, steps: Sequence[Any]) -> bool:
@@ -559,10 +559,10 @@ def changes_only(right: Callable[..., Any]) -> Callable[[Any, Sequence[Any]], bo
 
 
 def embedded(Q: Array, K: Array, V: Array) -> tuple[Array, Array, list[Array]]:
-    """Tokens that ask, tokens that are asked, and weights with which one head has these queries, keys and values.
+    """Tokens for the queries, tokens for the keys, and weights that give one head these queries, keys and values.
 
-    Token i is one-hot, so that row i of a weight is its query, key or value. Queries grow with the layer, so that
-    √d_model takes the place of √d_k.
+    Token i is one-hot, so that row i of a weight is its query, key or value. The queries are multiplied by
+    √(d_model / d_k), because a layer divides the scores by √d_model.
 
     Returns:
         `(1, n, d_model)`, `(1, m, d_model)` and W_Q, W_K, W_V and W_O, `(d_model, d_model)` each.
@@ -577,7 +577,7 @@ def embedded(Q: Array, K: Array, V: Array) -> tuple[Array, Array, list[Array]]:
 
 
 def in_layer(tested: Any, Q: Array, K: Array, V: Array, mask: Array | None = None) -> Array:
-    """The output of `multi_head_attention` with one head. There are as many keys as queries, or more."""
+    """The output of `multi_head_attention` with one head, for at least as many keys as queries."""
     _, X, weights = embedded(Q, K, V)
     if mask is not None and len(mask) != len(K):
         mask = np.concatenate([mask, np.ones((len(K) - len(mask), len(K)), dtype=bool)])
@@ -595,7 +595,7 @@ def in_cross_layer(tested: Any, Q: Array, K: Array, V: Array, mask: Array | None
 
 
 def tell(item: str, head: Head, mistakes: Mapping[str, Tells], concerns: Callable[[Head, Any], bool]) -> None:
-    """Register laws of an item: each is asked in a part that has a step which its mistakes concern."""
+    """Register laws of an item. A law runs only for a part with a step that its mistake concerns."""
     for slug, tells in mistakes.items():
 
         def of_part(tested: Any, steps: Sequence[Any], tells: Tells = tells) -> bool:
@@ -605,18 +605,18 @@ def tell(item: str, head: Head, mistakes: Mapping[str, Tells], concerns: Callabl
 
 
 def anything(head: Head, step: Any) -> bool:
-    """Any step."""
+    """Every step counts."""
     return True
 
 
 def rows(head: Head, step: Any) -> bool:
-    """There are several rows of scores, or scores that cannot be told."""
+    """There are several rows of scores, or the step does not show its scores."""
     scores = head.scores(step)
     return scores is None or (scores.ndim > 1 and scores.shape[-2] > 1)
 
 
 def large(head: Head, step: Any) -> bool:
-    """Scores beyond what the exponential can take, or scores that cannot be told."""
+    """Some scores are too large for the exponential, or the step does not show its scores."""
     scores = head.scores(step)
     return scores is None or bool(np.abs(scores).max(initial=0.0) > PAST_EXP)
 
@@ -627,7 +627,7 @@ def masked(head: Head, step: Any) -> bool:
 
 
 def unmasked(head: Head, step: Any) -> bool:
-    """There is none."""
+    """There is no mask."""
     return head.mask(step) is None
 
 

@@ -18,7 +18,8 @@ PITFALLS = (
     Pitfall(
         slug="batch-axis-assumed",
         title="A fixed number of leading dimensions",
-        symptom="Right for one number of axes, for instance (batch, n, d_k); an error for others.",
+        symptom="The result is right for one number of axes, for instance (batch, n, d_k). Other numbers of "
+        "axes raise an error.",
         reason="You name the axes from the front, but the number of leading dimensions is not fixed.",
         fix="Count the axes from the end: `np.swapaxes(K, -2, -1)` in NumPy, `K.transpose(-2, -1)` in PyTorch.",
         passes=("one leading dimension",),
@@ -70,9 +71,9 @@ PITFALLS = (
     Pitfall(
         slug="weights-returned-before-softmax",
         title="The scores returned as the weights",
-        symptom="A right output; the weights that come with it are negative or do not sum to 1.",
-        reason="You return what comes before the softmax, or before its division, but the weights are what "
-        "comes out.",
+        symptom="The output is right, but the weights that come with it are negative or do not sum to 1.",
+        reason="You return the scores, or their exponentials before the division, but the weights are the "
+        "result of the whole softmax.",
         fix="Keep the result of the softmax in a variable, and return that.",
         passes=("shape",),
     ),

@@ -180,32 +180,33 @@ PITFALLS = (
         slug="norm-missing",
         title="A norm that is not applied",
         symptom="The numbers grow from block to block, and attention becomes one-hot.",
-        reason="You make the norms and leave out a call of one, or of both.",
-        fix="Normalise as pre-norm and post-norm say.",
+        reason="You create the norms but leave out the call of one, or of both.",
+        fix="Apply the norms in the places that pre-norm and post-norm require.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="norm-on-the-branch",
-        title="The norm on the branch",
-        symptom="In the post-norm form the output of the block is not normalised.",
-        reason="You normalise the output of a sublayer and then add it, but post-norm normalises the sum, and "
-        "pre-norm what goes into the sublayer.",
-        fix="Write `self.norm1(x + self.attention(x, mask))`, and in pre-norm `x + self.attention(self.norm1(x), "
-        "mask)`.",
+        title="The output of a sublayer normalised",
+        symptom="In the post-norm form, the output of the block is not normalised.",
+        reason="You normalise the output of a sublayer and then add it, but post-norm normalises the sum, "
+        "and pre-norm the input of the sublayer.",
+        fix="Write `self.norm1(x + self.attention(x, mask))` for post-norm, and `x + "
+        "self.attention(self.norm1(x), mask)` for pre-norm.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="final-norm-added",
         title="One norm too many",
         symptom="A pre-norm block that adds nothing does not return its input.",
-        reason="You normalise once more at the end of a block, but only a whole stack has a norm at its end.",
+        reason="You normalise once more at the end of a block, but only the whole stack has a norm at its "
+        "end.",
         fix="Return the sum as it is.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="norm-over-tokens",
         title="Normalised over the tokens",
-        symptom="A token's output changes with the other tokens, also without attention.",
+        symptom="A token's output changes with the other tokens, even without attention.",
         reason="You take mean and variance over several tokens, as batch normalisation does, but each token is "
         "normalised by itself.",
         fix="Normalise over the last axis, as `nn.LayerNorm` does.",
@@ -215,8 +216,8 @@ PITFALLS = (
         slug="norm-without-mean",
         title="Only the size normalised",
         symptom="The mean of a token's features is not 0 after the norm.",
-        reason="You divide by the size of a token, as `nn.RMSNorm` does, but layer normalisation subtracts the "
-        "mean first.",
+        reason="You only divide each token by its size, as `nn.RMSNorm` does, but layer normalisation "
+        "subtracts the mean first.",
         fix="Use `nn.LayerNorm`.",
         passes=("shape", "finite"),
     ),
@@ -231,8 +232,9 @@ PITFALLS = (
     Pitfall(
         slug="norm-epsilon",
         title="Another epsilon",
-        symptom="Right for tokens of ordinary size; wrong when the features of a token are almost equal.",
-        reason="You use another epsilon than 1e-5, or add it outside the root.",
+        symptom="Tokens of ordinary size give the right result. Tokens whose features are almost equal do "
+        "not.",
+        reason="Your epsilon is not 1e-5, or you add it outside the root.",
         fix="Use `nn.LayerNorm`, and leave `eps` at its default.",
         passes=("shape", "finite", "right values"),
     ),
@@ -240,7 +242,7 @@ PITFALLS = (
         slug="mask-not-passed-on",
         title="The mask does not reach the attention",
         symptom="A mask changes nothing, and a language model sees the future.",
-        reason="You take the mask and do not pass it on, in one of the two forms or in both.",
+        reason="You accept the mask but do not pass it on, in one of the two forms or in both.",
         fix="Call `self.attention(..., mask)`.",
         passes=("shape", "finite", "no mask", "all-True mask"),
     ),

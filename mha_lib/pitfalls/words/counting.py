@@ -88,15 +88,16 @@ PITFALLS = (
     Pitfall(
         slug="one-bias-for-the-layer",
         title="Too few biases",
-        symptom="Too small with biases.",
-        reason="You do not count all four biases, each in its full width, but every projection has its own.",
+        symptom="With biases the count is too small.",
+        reason="You leave out some of the four biases or count only a part of their width, but each "
+        "projection has a bias as wide as its output.",
         fix="Add one parameter for each output of each of the four projections.",
         passes=("one head", "no sharing", "no biases"),
     ),
     Pitfall(
         slug="count-not-whole",
         title="A count that is a float",
-        symptom="A float, for instance 576.0 in place of 576.",
+        symptom="The count is a float, for instance 576.0 instead of 576.",
         reason="You compute with floats, but the count is a whole number, and large floats are rounded.",
         fix="Use whole numbers throughout, and divide with `//`.",
         passes=(),
@@ -104,15 +105,15 @@ PITFALLS = (
     Pitfall(
         slug="count-overflows",
         title="A count in 32 bits",
-        symptom="Right for small sizes; for large ones too small, or even negative.",
-        reason="You multiply integers of 32 bits, in which a large product does not fit.",
+        symptom="The count is right for small sizes. For large sizes it is too small, or even negative.",
+        reason="You multiply integers of 32 bits, but a large product does not fit into 32 bits.",
         fix="Multiply Python's ints, which have no limit.",
         passes=(),
     ),
     Pitfall(
         slug="multiply-add-counted-as-one",
         title="Multiplication and addition counted as one",
-        symptom="Half of the right number, or of its larger part.",
+        symptom="The count, or the larger part of it, is half of what it should be.",
         reason="You count multiply-adds, but the contract counts a multiplication and an addition as 2.",
         fix="Count 2 for each entry that is multiplied and added up.",
         passes=(),
@@ -171,7 +172,7 @@ PITFALLS = (
     Pitfall(
         slug="flops-sizes-exchanged",
         title="n and d_model exchanged",
-        symptom="Wrong unless n = d_model.",
+        symptom="The count is right only when n = d_model.",
         reason="You square the wrong number: the projections cost n·d_model², the scores n²·d_model.",
         fix="Write down the sizes of each product: (n, d_model) with (d_model, d_model), and (n, d_k) with "
         "(d_k, n).",

@@ -66,17 +66,18 @@ PITFALLS = (
     Pitfall(
         slug="split-without-transpose",
         title="Cut into heads by a reshape alone",
-        symptom="Right shape; a head gets all features of some tokens and nothing of the others.",
-        reason="You reshape to heads at once, perhaps with the wrong axes exchanged, but a reshape keeps "
-        "the order of the entries, in which a token's features are adjacent.",
+        symptom="The shape is right, but a head gets all features of some tokens and nothing of the others.",
+        reason="You reshape to heads at once, or exchange the wrong axes as well, but a reshape keeps the "
+        "order of the entries, in which a token's features are adjacent.",
         fix="Reshape to (batch, n, heads, d_k), then exchange the axes of tokens and heads.",
         passes=("shape", "finite", "one head", "one token"),
     ),
     Pitfall(
         slug="merge-without-transpose",
         title="Put together by a reshape alone",
-        symptom="Right shape; a row holds several tokens of one head in place of all heads of one token.",
-        reason="You reshape (batch, heads, n, d_k) at once, perhaps with the wrong axes exchanged, but a "
+        symptom="The shape is right, but a row holds several tokens of one head instead of all heads of one "
+        "token.",
+        reason="You reshape (batch, heads, n, d_k) at once, or exchange the wrong axes as well, but a "
         "reshape keeps the order of the entries, in which a head's tokens are adjacent.",
         fix="Exchange the axes of heads and tokens first, then reshape to (batch, n, d_model).",
         passes=("shape", "finite", "one head", "one token"),
@@ -104,9 +105,9 @@ PITFALLS = (
     Pitfall(
         slug="heads-in-reverse",
         title="Heads in reverse order",
-        symptom="Right shape; the columns of the first head stand last.",
-        reason="You go through the heads from the last to the first, but head i owns the block from i*d_k to "
-        "(i+1)*d_k.",
+        symptom="The shape is right, but the columns of the first head come last.",
+        reason="You go through the heads from the last to the first, but head i owns the columns from i*d_k "
+        "to (i+1)*d_k.",
         fix="Keep the heads in their order.",
         passes=("shape", "finite", "one head"),
     ),
@@ -207,8 +208,8 @@ PITFALLS = (
         slug="weights-averaged-over-heads",
         title="One average of all heads' weights",
         symptom="All heads look at the same tokens.",
-        reason="You average the weights or scores over the heads and use the result in each, which leaves one "
-        "attention pattern where there should be several.",
+        reason="You average the weights or scores over the heads and use the average in each, which leaves "
+        "one attention pattern where there should be several.",
         fix="Let each head use its own weights.",
         passes=("shape", "finite", "one head", "one token"),
     ),

@@ -14,7 +14,8 @@ PITFALLS = (
     Pitfall(
         slug="positions-missing",
         title="No positions",
-        symptom="In one block the earlier tokens may stand in any order; rules about places are not learned.",
+        symptom="In one block the order of the earlier tokens changes nothing, and the model learns no rule "
+        "about positions.",
         reason="You embed the tokens alone, so attention cannot tell where a token stands.",
         fix="Add the embedding of the positions to that of the tokens.",
         passes=("shape", "finite"),
@@ -39,15 +40,16 @@ PITFALLS = (
     Pitfall(
         slug="loss-summed",
         title="Losses that are not averaged",
-        symptom="The loss grows with the batch and the length of the text.",
-        reason="You sum losses, or leave some of them as they are, but the loss is the mean of all predictions.",
+        symptom="The loss grows with the batch and the length of the text, or it is not a single number.",
+        reason="You sum losses, or return them without averaging, but the loss is the mean over all "
+        "predictions.",
         fix="Leave `reduction` at its default.",
         passes=(),
     ),
     Pitfall(
         slug="loss-in-bits",
         title="Bits in place of nats",
-        symptom="The loss is 1.44 times too large.",
+        symptom="The loss is wrong by a constant factor: in bits, it is 1.44 times too large.",
         reason="You take logarithms with another base, such as 2, but the contract asks for nats.",
         fix="Use the natural logarithm, as `cross_entropy` does.",
         passes=(),
@@ -55,25 +57,26 @@ PITFALLS = (
     Pitfall(
         slug="loss-without-log",
         title="A loss without a logarithm",
-        symptom="A negative number; probabilities that are too sure of themselves in training.",
+        symptom="The loss is negative, and training makes the model too sure of its predictions.",
         reason="You average probabilities or logits, but the loss is the mean of −log p.",
-        fix="Use `cross_entropy` on the logits, or `nll_loss` on what `log_softmax` gives.",
+        fix="Use `cross_entropy` on the logits, or `nll_loss` on the output of `log_softmax`.",
         passes=(),
     ),
     Pitfall(
         slug="loss-as-perplexity",
         title="The perplexity in place of the loss",
-        symptom="At least 1; as large as the vocabulary for a model that knows nothing.",
-        reason="You return the exponential of the loss.",
+        symptom="The loss is at least 1. For a model that knows nothing, it is as large as the vocabulary.",
+        reason="You return the exponential of the loss, which is the perplexity.",
         fix="Leave out the `exp`.",
         passes=(),
     ),
     Pitfall(
         slug="loss-of-last-token",
         title="Only some tokens count",
-        symptom="A noisy loss; most of each text teaches nothing.",
-        reason="You take the loss at one position or of one sequence, but every position predicts a token.",
-        fix="Take the mean over all positions.",
+        symptom="The loss is noisy, and most of each text teaches nothing.",
+        reason="You compute the loss at one position or of one sequence, but every position of every "
+        "sequence predicts a token.",
+        fix="Take the mean over all positions of all sequences.",
         passes=(),
     ),
     Pitfall(
@@ -127,16 +130,17 @@ PITFALLS = (
     Pitfall(
         slug="sample-temperature-ignored",
         title="The temperature is not used",
-        symptom="The same text at every temperature but 0.",
-        reason="You draw from the softmax of the logits themselves, but they should be divided by the temperature.",
+        symptom="The model draws in the same way at every temperature but 0.",
+        reason="You draw from the softmax of the logits themselves, but you should divide them by the "
+        "temperature first.",
         fix="Divide the logits by the temperature before the softmax.",
         passes=(),
     ),
     Pitfall(
         slug="sample-zero-temperature",
         title="Divided by a temperature of 0",
-        symptom="An error, or NaN, at temperature 0.",
-        reason="You divide by the temperature in any case, but with 0 the most likely token is taken.",
+        symptom="At temperature 0 there is an error or NaN.",
+        reason="You always divide by the temperature, but a temperature of 0 asks for the most likely token.",
         fix="Take the `argmax` if the temperature is 0.",
         passes=(),
     ),

@@ -72,10 +72,11 @@ PITFALLS = (
     ),
     Pitfall(
         slug="mask-fill-not-negative-enough",
-        title="A fill that scores can reach",
-        symptom="A masked key still gets weight: all of it where the kept scores lie below the fill.",
+        title="A fill value that scores can reach",
+        symptom="A masked key still gets weight. It gets all the weight of a row whose kept scores lie far "
+        "below the fill value.",
         reason="You fill the masked scores with a number such as −10 or −1e4, or add it to them, but the "
-        "kept scores of a row may lie as low.",
+        "kept scores of a row may be as low.",
         fix="Fill with −inf, below which no score can lie.",
         passes=(
             "shape",
@@ -108,7 +109,7 @@ PITFALLS = (
     Pitfall(
         slug="none-not-handled",
         title="None is not handled",
-        symptom="NaN or an error when the argument is left out.",
+        symptom="There is NaN or an error when the argument is left out.",
         reason="You use the argument without testing for None, its default.",
         fix="Test it first: `if mask is not None:`.",
         passes=("shape", "boolean", "masked weights are 0", "small logits", "all-True mask", "no padding"),
@@ -242,8 +243,8 @@ PITFALLS = (
     ),
     Pitfall(
         slug="square-mask-assumed",
-        title="As many keys as queries taken for granted",
-        symptom="Right when n = m; otherwise the mask has n columns and does not fit the scores.",
+        title="As many keys as queries assumed",
+        symptom="The mask is right when n = m. Otherwise it has n columns and does not fit the scores.",
         reason="You build a square mask, but with a cache there are more keys than queries.",
         fix="Build a mask of shape (n, m).",
         passes=("shape at n = m", "boolean", "n = m"),
@@ -260,7 +261,7 @@ PITFALLS = (
     Pitfall(
         slug="mask-with-extra-axes",
         title="Axes that nobody asked for",
-        symptom="Shape (1, 1, n, m) or the like in place of (n, m).",
+        symptom="The mask has a shape such as (1, 1, n, m) instead of (n, m).",
         reason="You add axes for a batch and for heads, but a mask that is the same for all needs neither, and the "
         "contract says (n, m).",
         fix="Return shape (n, m), which broadcasts over everything that leads.",
@@ -444,7 +445,8 @@ PITFALLS = (
     Pitfall(
         slug="first-mask-kept",
         title="A mask kept for later calls",
-        symptom="The first call is right; a later one uses its mask, whatever it is given, or if it is given none.",
+        symptom="The first call is right, but later calls use its mask, either always or when they are given "
+        "none.",
         reason="You keep a mask in the layer for later calls, but each call has its own.",
         fix="Use the `mask` that `forward` was given, and keep none in `self`.",
         passes=("shape", "finite", "no mask", "all-True mask", "right values"),

@@ -24,10 +24,11 @@ PITFALLS = (
     ),
     Pitfall(
         slug="latent-values-from-keys",
-        title="Values and keys made with the same weights",
-        symptom="Right shapes where d_k = d_v; W_UV gets no gradient.",
-        reason="You make keys and values with the same weights.",
-        fix="The values are c W_UV.",
+        title="Keys and values made with the same weights",
+        symptom="The shapes are right where d_k = d_v, but W_UV or W_UK gets no gradient.",
+        reason="You use W_UK for the values too, or W_UV for the keys, but keys and values have their own "
+        "weights.",
+        fix="Compute the keys as c W_UK and the values as c W_UV.",
         passes=("shape", "finite"),
     ),
     Pitfall(
@@ -100,9 +101,9 @@ PITFALLS = (
     Pitfall(
         slug="qk-norm-still-scaled",
         title="Still divided by √d_k",
-        symptom="Weights that are too even.",
-        reason="You divide or multiply cosines by d_k or its root, but that is for sums of d_k products; g takes "
-        "its place.",
+        symptom="The weights are too even, or too sharp if you multiply.",
+        reason="You divide or multiply the cosines by d_k or its root, but that is for sums of d_k products; "
+        "g takes its place.",
         fix="Multiply the cosines by g, and divide by nothing.",
         passes=("shape", "finite"),
     ),
@@ -141,8 +142,9 @@ PITFALLS = (
     Pitfall(
         slug="qk-norm-first-g-for-all",
         title="One g for all heads",
-        symptom="Right if all heads have the same g.",
-        reason="You use the first head's g for all, or the mean or sum of all g.",
+        symptom="The result is right only if all heads have the same g.",
+        reason="You use the g of one head for all, or the mean or the sum of all g, but each head has its "
+        "own.",
         fix="Keep g in its shape (heads, 1, 1), which broadcasts to the scores.",
         passes=("shape", "finite", "right values"),
     ),
@@ -157,23 +159,25 @@ PITFALLS = (
     Pitfall(
         slug="qk-norm-over-heads",
         title="One length for all heads",
-        symptom="Scores of each head are smaller than its cosines.",
-        reason="You take one length over several heads, but each head of each token has its own.",
+        symptom="The scores of each head are smaller than its cosines.",
+        reason="You take one length over several heads, but each head of each token has its own length.",
         fix="Normalise after the features are split into heads, along the last axis.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="qk-norm-squared",
         title="Divided by another size than the length",
-        symptom="Scores are no cosines; if squares are not rooted, long vectors become short, and short ones long.",
-        reason="You divide by the sum of squares or of absolute values; the length is the root of the first.",
+        symptom="The scores are no cosines. If you divide by the sum of squares, long vectors become short, "
+        "and short ones long.",
+        reason="You divide by the sum of squares or of absolute values, but the length is the root of the "
+        "sum of squares.",
         fix="Use `norm(dim=-1, keepdim=True)`.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="qk-norm-root-mean-square",
         title="The root mean square in place of the length",
-        symptom="Scores d_k times too large.",
+        symptom="The scores are d_k times too large.",
         reason="You divide by the root of the *mean* of the squares, as other norms do, so that the vectors have "
         "length √d_k.",
         fix="Divide by the root of the *sum* of the squares.",

@@ -6,11 +6,11 @@ PITFALLS = (
     Pitfall(
         slug="heads-in-a-list",
         title="Layers in a plain list",
-        symptom="Right numbers, but `parameters()` is empty: nothing is trained, saved or moved.",
-        reason="You keep layers in a Python list or dict, or weights in plain tensors, and PyTorch looks only for "
-        "modules and parameters in attributes.",
-        fix="Give each layer an attribute of its own, or put them into an `nn.ModuleList`; make weights an "
-        "`nn.Parameter`.",
+        symptom="The numbers are right, but `parameters()` is empty, so nothing is trained, saved or moved.",
+        reason="You keep layers in a Python list or dict, or weights in plain tensors, but PyTorch finds "
+        "only modules and parameters that are attributes.",
+        fix="Give each layer an attribute of its own, or put them into an `nn.ModuleList`; make each weight "
+        "an `nn.Parameter`.",
         passes=("shape", "finite", "right values"),
     ),
     Pitfall(
@@ -99,16 +99,16 @@ PITFALLS = (
     Pitfall(
         slug="projection-without-bias",
         title="Linear layers without bias",
-        symptom="A saved layer with biases cannot be loaded.",
-        reason="You make linear layers with `bias=False`, or multiply by their weights alone, but the contract "
-        "says that they have a bias.",
+        symptom="A saved layer with biases cannot be loaded, or gives another result.",
+        reason="You create linear layers with `bias=False`, or multiply by their weights only, but the "
+        "contract says that they have a bias.",
         fix="Leave `bias` at its default, and call the layers.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="gradient-cut-off",
         title="No gradient comes through",
-        symptom="Right numbers; what lies before that place is never trained.",
+        symptom="The numbers are right, but some weights get no gradient and are never trained.",
         reason="You take a tensor out of the graph on the way, by `detach()`, `.data`, `.item()` or a new "
         "`torch.tensor(...)`.",
         fix="Compute with the tensors themselves from the inputs to the output.",
@@ -177,7 +177,7 @@ PITFALLS = (
         slug="dropout-by-default",
         title="Dropout that nobody asked for",
         symptom="Without an argument, two calls in training give two results.",
-        reason="You drop something, but the caller did not ask for dropout.",
+        reason="You drop something even if the caller did not ask for dropout.",
         fix="Leave it out, or let its probability be 0 unless it is asked for.",
         passes=("shape", "finite"),
     ),

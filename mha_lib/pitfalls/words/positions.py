@@ -6,9 +6,10 @@ PITFALLS = (
     Pitfall(
         slug="rotary-pairs-interleaved",
         title="Neighbouring features as pairs",
-        symptom="Right lengths and scores; wrong with weights that were trained with the other pairing.",
-        reason="You take partners or angles of features 2i and 2i + 1, but in the half-split convention the "
-        "partner of feature i is i + d_k/2.",
+        symptom="Lengths and scores are right, but weights that were trained with the other pairing give "
+        "wrong results.",
+        reason="You use features 2i and 2i + 1 as a pair, or rotate them by the same angle, but in the "
+        "half-split convention the partner of feature i is i + d_k/2.",
         fix="Cut the features into two halves: `first, second = x.chunk(2, dim=-1)`.",
         passes=("shape", "finite"),
     ),
@@ -35,30 +36,32 @@ PITFALLS = (
         slug="rotary-minus-missing",
         title="The same sign before both sines",
         symptom="Vectors change their lengths, so that scores depend on the position as well.",
-        reason="You add, or subtract, the products in both halves; that is no rotation.",
-        fix="The first half is first · cos **−** second · sin.",
+        reason="You add, or subtract, the products in both halves, which is no rotation.",
+        fix="Compute the first half as first · cos **−** second · sin, and the second as first · sin + "
+        "second · cos.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="rotary-first-half-only",
         title="One half is left as it is",
-        symptom="One half of the features is right; the others do not change with the position.",
-        reason="You turn one feature of each pair and return the other as it came.",
-        fix="Both halves change: the second is first · sin + second · cos.",
+        symptom="One half of the features is right, but the other does not change with the position.",
+        reason="You compute one feature of each rotated pair and return the other one unchanged.",
+        fix="Change both halves: the first is first · cos − second · sin, and the second is first · sin + "
+        "second · cos.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="rotary-half-overwritten",
         title="The first half overwritten too early",
-        symptom="The first half of the features is right; the second is not, and lengths change.",
+        symptom="The first half of the features is right, but the second is not, and lengths change.",
         reason="You overwrite the first half, and then compute the second from the new numbers.",
         fix="Give the results new names, or compute both halves in one statement.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="rotary-pairs-shifted",
-        title="Pairs counted from 1, or spread to the end",
-        symptom="The first pair or the last one does not turn as fast as it should.",
+        title="The speeds of the pairs are shifted or stretched",
+        symptom="The first pair or the last one does not rotate as fast as it should.",
         reason="You count the pairs from 1, or divide by d_k/2 − 1, but the exponent is −2i/d_k with i from 0.",
         fix="Use `torch.arange(d_k // 2)` for i, and divide 2i by d_k.",
         passes=("shape", "finite"),
@@ -90,16 +93,16 @@ PITFALLS = (
     ),
     Pitfall(
         slug="rotary-one-frequency",
-        title="All pairs turn alike",
-        symptom="Right for d_k = 2; with more pairs, positions repeat every 2π tokens.",
-        reason="You turn every pair by the same angle, but each pair has its own speed.",
+        title="All pairs rotate at the same speed",
+        symptom="The result is right for d_k = 2. With more pairs, positions repeat every 2π tokens.",
+        reason="You rotate every pair by the same angle, but each pair has its own speed.",
         fix="Multiply the position by base^(−2i/d_k) for pair i.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="rotary-base-ignored",
         title="The base is always the same",
-        symptom="Right, if at all, until a model asks for another base.",
+        symptom="The result is the same for every base, so it is right for one base at most.",
         reason="You write a number, such as 10,000, where the argument `base` belongs.",
         fix="Use `base`.",
         passes=("shape", "finite", "right values"),
@@ -115,16 +118,19 @@ PITFALLS = (
     Pitfall(
         slug="rotary-offset-lost",
         title="The first token is taken for position 0",
-        symptom="Right for a whole sequence; each new chunk is turned as if it came first.",
-        reason="You start from the first position, or count on from it, but each token keeps its own position.",
+        symptom="A whole sequence is right, but each new chunk is rotated as if it came first, or gaps "
+        "between positions are lost.",
+        reason="You subtract the first position, or count on from it, but each token keeps its own position.",
         fix="Use `positions` as they are.",
         passes=("shape", "finite", "right values"),
     ),
     Pitfall(
         slug="rotary-positions-from-one",
-        title="Positions are one off",
-        symptom="Scores are right, since they depend on distances; the features differ from everybody else's.",
-        reason="You turn the token at position 0 by the angle of a position beside it, but it should not turn.",
+        title="Positions are off by one",
+        symptom="Scores are right, since they depend on distances, but the features differ from those of "
+        "other code.",
+        reason="You rotate the token at position 0 by the angle of a neighbouring position, but it should "
+        "stay as it is.",
         fix="Use `positions` as they are.",
         passes=("shape", "finite"),
     ),
@@ -155,8 +161,9 @@ PITFALLS = (
     ),
     Pitfall(
         slug="rotary-in-float64",
-        title="Another dtype comes out",
-        symptom="Right numbers in another dtype than x; the next product raises an error.",
+        title="The result has another dtype",
+        symptom="The numbers are right, but their dtype is not that of x, and the next product raises an "
+        "error.",
         reason="You compute in float64 or float32, or with whole numbers, and let that dtype reach the result.",
         fix="Convert cosine and sine, or the result, to the dtype of x.",
         passes=("shape", "finite"),
@@ -205,16 +212,16 @@ PITFALLS = (
         slug="window-in-blocks",
         title="Blocks in place of a window",
         symptom="The first query of each block sees itself alone.",
-        reason="You show blocks of `window` keys, or the same keys to all queries, but the window moves with the "
-        "query.",
+        reason="You cut the sequence into blocks of `window` keys, or show the same keys to all queries, but "
+        "the window moves with the query.",
         fix="Compare the distance of query and key with `window`.",
         passes=("shape",),
     ),
     Pitfall(
         slug="window-negative-index",
         title="A slice that starts below 0",
-        symptom="The first queries see nothing; later rows are right.",
-        reason="You start a slice at a negative index, and this counts from the end.",
+        symptom="The first queries see nothing, but later rows are right.",
+        reason="You start a slice at a negative index, which counts from the end.",
         fix="Start at `max(0, …)`, or compare distances.",
         passes=("shape",),
     ),
@@ -222,7 +229,7 @@ PITFALLS = (
         slug="window-unchecked",
         title="A window of 0 is taken",
         symptom="Every row of the mask is empty, and nothing says so.",
-        reason="You do not refuse every window below 1.",
+        reason="You accept some or all windows below 1.",
         fix="Raise a ValueError that names `window`.",
         passes=("shape",),
     ),

@@ -58,17 +58,18 @@ PITFALLS = (
         slug="shared-projection",
         title="One projection for queries, keys and values",
         symptom="The scores are symmetric, and most tokens attend to themselves.",
-        reason="You use one projection for several of the three, so that what a token looks for, is found by and "
-        "brings is not learned apart.",
+        reason="You use one projection for two or all three of queries, keys and values, so they cannot be "
+        "learned separately.",
         fix="Make queries, keys and values with W_Q, W_K and W_V, each with its own.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="no-projection",
         title="The tokens themselves as queries, keys and values",
-        symptom="The output does not change with W_Q, W_K and W_V; each head sees one slice of the features.",
-        reason="You split tokens and not their projections, so a head reads a fixed slice of the features and has "
-        "nothing to learn there.",
+        symptom="The output does not change with some or all of W_Q, W_K and W_V, and each head sees one "
+        "slice of the features.",
+        reason="You split the tokens and not their projections, so a head reads a fixed slice of the "
+        "features and has nothing to learn there.",
         fix="Project first, with all features, and split the result: `split_heads(X @ W_Q, num_heads)`.",
         passes=("shape", "finite"),
     ),
@@ -101,9 +102,10 @@ PITFALLS = (
     Pitfall(
         slug="same-columns-for-every-head",
         title="Every head takes the same columns",
-        symptom="Right with one head; with several, the heads share what each should have for itself.",
+        symptom="The result is right with one head. With several, the heads share columns that each should "
+        "have for itself.",
         reason="You take the same d_k columns of a projection for every head.",
-        fix="Head i owns the columns from i*d_k to (i+1)*d_k.",
+        fix="Give head i the columns from i*d_k to (i+1)*d_k.",
         passes=("shape", "finite", "one head"),
     ),
     Pitfall(

@@ -55,8 +55,8 @@ PITFALLS = (
     ),
     Pitfall(
         slug="prune-query-key-only",
-        title="Only W_Q and W_K pruned",
-        symptom="Fewer weights than values: nothing fits.",
+        title="Only some of the weights pruned",
+        symptom="Some weights have fewer heads than others, so nothing fits.",
         reason="You remove the heads from some of the weights only, but each head has columns of W_Q, W_K and W_V, "
         "and rows of W_O.",
         fix="Treat W_Q, W_K and W_V alike, and remove the heads' rows from W_O.",
@@ -65,7 +65,7 @@ PITFALLS = (
     Pitfall(
         slug="prune-head-count-not-updated",
         title="The number of heads as before",
-        symptom="Right weights, which are then split among too many heads.",
+        symptom="The weight matrices are right, but they are then split among too many heads.",
         reason="You return the old number of heads, or one less, and code that uses the weights makes heads "
         "that are too narrow.",
         fix="Return the number of heads that are left.",
@@ -99,10 +99,12 @@ PITFALLS = (
     ),
     Pitfall(
         slug="prune-nothing-fails",
-        title="No head to remove is an error",
-        symptom="Right for one head and for several; an error, or another result, for an empty list.",
-        reason="You take the list to hold at least one head, but it may be empty, and then all heads stay.",
-        fix="Mark the columns that stay, with `np.isin`, or return early if the list is empty.",
+        title="An empty list of heads is not handled",
+        symptom="The result is right for one head and for several. An empty list gives an error or another "
+        "result.",
+        reason="You assume that the list holds at least one head, but it may be empty, and then all heads "
+        "stay.",
+        fix="Mark the columns that stay with `np.isin`, or return early if the list is empty.",
         passes=(),
     ),
     Pitfall(
@@ -124,8 +126,9 @@ PITFALLS = (
     Pitfall(
         slug="prune-single-columns",
         title="One column removed for each head",
-        symptom="The weights are narrower by one column a head, and can no longer be split evenly.",
-        reason="You remove one column for a head, or one too few, but a head owns d_k columns.",
+        symptom="A wrong number of columns is removed for each head, and the weights can no longer be split "
+        "evenly.",
+        reason="You treat a head as one column, or as one column too few, but a head owns d_k columns.",
         fix="Remove the columns i · d_k … (i + 1) · d_k − 1.",
         passes=("number of heads",),
     ),

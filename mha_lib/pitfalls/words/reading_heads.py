@@ -27,8 +27,9 @@ PITFALLS = (
     Pitfall(
         slug="biases-forgotten",
         title="No biases",
-        symptom="Right where all biases are 0.",
-        reason="You leave out some or all biases, but a trained model has learnt them and counts on them.",
+        symptom="The output is right only where all biases are 0.",
+        reason="You leave out some or all of the biases, but a trained model has learnt them and counts on "
+        "them.",
         fix='Add `weights[name]["bias"]` after each of the four products.',
         passes=("shape", "finite", "rows sum to 1", "all biases 0"),
     ),
@@ -51,9 +52,9 @@ PITFALLS = (
     Pitfall(
         slug="maps-averaged-over-heads",
         title="One map for all heads",
-        symptom="A right output; the maps have lost the axis of the heads.",
-        reason="You average the maps over the heads, as PyTorch's layer does by default, add them or take the "
-        "first, so no head can be studied by itself.",
+        symptom="The output is right, but the maps have lost the axis of the heads.",
+        reason="You average the maps over the heads, as PyTorch's layer does by default, or add them, or "
+        "take the first, so no head can be studied by itself.",
         fix="Return the weights of all heads.",
         passes=("finite", "rows sum to 1"),
     ),
@@ -69,16 +70,16 @@ PITFALLS = (
     Pitfall(
         slug="offset-ignored",
         title="The offset or its sign ignored",
-        symptom="The same result for all offsets, or for both signs.",
-        reason="You read the weight on a fixed neighbour, or drop the sign, but the offset says which neighbour "
-        "is meant.",
+        symptom="All offsets, or both signs of an offset, give the same result.",
+        reason="You read the weights at a fixed offset, or drop the sign, but the offset says which "
+        "neighbour is meant.",
         fix="Pass the offset on to `np.diagonal`.",
         passes=("shape", "finite", "offset 0"),
     ),
     Pitfall(
         slug="offset-divided-by-n",
         title="Divided by another number of queries",
-        symptom="A little too small, the more so the larger the offset.",
+        symptom="The scores are a little too small, the more so the larger the offset.",
         reason="You divide by n or another number, but only queries with a key at that offset are counted.",
         fix="Take the mean over the n − |offset| queries that have one.",
         passes=("shape", "finite", "offset 0", "direction"),
@@ -94,9 +95,9 @@ PITFALLS = (
     Pitfall(
         slug="offset-zero-empty",
         title="Nothing left at offset 0",
-        symptom="Right for all neighbours; NaN or an error for the token itself.",
+        symptom="The result is right for all neighbours. For the token itself there is NaN or an error.",
         reason="You cut off `-offset` places at the end, but `[:-0]` is `[:0]`, which is empty.",
-        fix="Treat 0 by itself, cut at `n - offset`, or use `np.diagonal`.",
+        fix="Treat offset 0 separately, cut at `n - offset`, or use `np.diagonal`.",
         passes=(),
     ),
     Pitfall(
@@ -119,7 +120,7 @@ PITFALLS = (
     Pitfall(
         slug="offset-averaged-over-heads",
         title="Heads averaged",
-        symptom="One number for each token, or a single one, in place of one for each head.",
+        symptom="There is one number for each token, or a single number, instead of one for each head.",
         reason="You average over the heads, but the scores should tell the heads apart.",
         fix="Take the mean over the queries, and keep the axis of the heads.",
         passes=("finite",),
@@ -127,9 +128,9 @@ PITFALLS = (
     Pitfall(
         slug="offset-first-axes",
         title="The diagonal of heads and queries",
-        symptom="The wrong shape, and numbers that mean nothing.",
-        reason="You take the diagonal of other axes, such as the first two, which `np.diagonal` does unless "
-        "it is told otherwise, but queries and keys are the last two.",
+        symptom="The shape is wrong, and the numbers mean nothing.",
+        reason="You take the diagonal of other axes, such as the first two, which is the default of "
+        "`np.diagonal`, but queries and keys are the last two.",
         fix="Name the axes: `np.diagonal(…, axis1=1, axis2=2)`.",
         passes=(),
     ),
@@ -161,7 +162,7 @@ PITFALLS = (
     Pitfall(
         slug="kept-first-listed-only",
         title="Only one of the listed heads contributes",
-        symptom="Right for one head, too little for several.",
+        symptom="Keeping one head is right. With several, the output is too small.",
         reason="You use one head, but the list may hold several.",
         fix="Keep the columns of all listed heads.",
         passes=("shape", "finite", "one head kept"),
@@ -185,7 +186,8 @@ PITFALLS = (
     Pitfall(
         slug="dense-bias-with-each-head",
         title="The bias of `dense` once for each head",
-        symptom="Right for one head; with several, off by the bias, as often as there are further heads.",
+        symptom="Keeping one head is right. With several, the output holds the bias of `dense` too often, or "
+        "only a part of what the heads add.",
         reason="You add up or average the outputs of single heads, but the bias of `dense` belongs to no head.",
         fix="Add up the results before the bias, and add the bias once.",
         passes=("shape", "finite", "one head kept", "all biases 0"),
@@ -211,9 +213,11 @@ PITFALLS = (
     Pitfall(
         slug="kept-heads-out-of-order",
         title="Kept heads meet columns of other heads",
-        symptom="Right if the list is in ascending order; wrong in another order.",
-        reason="You put heads and columns of `dense` into different orders, so a head meets those of another one.",
-        fix="Use the same order for both, or set the other heads to zero and leave all where they are.",
+        symptom="The result is right if the list is in ascending order, and wrong in another order.",
+        reason="You put the heads and the columns of `dense` into different orders, so a head meets the "
+        "columns of another one.",
+        fix="Use the same order for both, or set the other heads to zero and leave all of them in their "
+        "places.",
         passes=(),
     ),
     Pitfall(
@@ -228,23 +232,23 @@ PITFALLS = (
         slug="importance-squared",
         title="The square of the change",
         symptom="Large heads seem larger than they are, and small ones smaller.",
-        reason="You take squares and no root, but the contract asks for the norm.",
+        reason="You take squares without a root, but the contract asks for the norm.",
         fix="Take the root before you average.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="importance-absolute-sum",
-        title="Absolute values summed",
-        symptom="Larger numbers in a similar order.",
-        reason="You sum, average or compare absolute values, but the Euclidean norm is the root of the sum of "
-        "squares.",
+        title="Absolute values in place of squares",
+        symptom="The numbers have another size, in a similar order.",
+        reason="You take the sum, the mean or the largest of the absolute values, but the Euclidean norm is "
+        "the root of the sum of squares.",
         fix="Use `np.linalg.norm(change, axis=-1)`.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="importance-averaged-over-features",
         title="Averaged over the features",
-        symptom="All numbers too small, often by the same factor, √d_model or d_model.",
+        symptom="All numbers are too small, often by the same factor, √d_model or d_model.",
         reason="You average over the features, but the Euclidean norm sums their squares.",
         fix="Sum over the features and average over the tokens.",
         passes=("shape", "finite", "order of heads"),
@@ -252,7 +256,7 @@ PITFALLS = (
     Pitfall(
         slug="importance-summed-over-tokens",
         title="Summed over the tokens",
-        symptom="All numbers too large by the number of tokens or of sequences.",
+        symptom="All numbers are too large by a factor, the number of tokens or of sequences.",
         reason="You sum over tokens or sequences, so that more text makes every head look more important.",
         fix="Take the mean over all tokens of all sequences.",
         passes=("shape", "finite", "one token", "order of heads"),
@@ -260,7 +264,7 @@ PITFALLS = (
     Pitfall(
         slug="importance-norm-of-everything",
         title="One norm over tokens and features",
-        symptom="Too large, and growing with the length of the text.",
+        symptom="The numbers are too large, and grow with the length of the text.",
         reason="You take one norm over tokens or sequences, but each token has its own change.",
         fix="Take the norm over the last axis only, then the mean.",
         passes=("shape", "finite", "one token"),
@@ -268,9 +272,9 @@ PITFALLS = (
     Pitfall(
         slug="importance-mean-before-norm",
         title="The mean taken before the norm",
-        symptom="Too small: changes in different directions cancel.",
-        reason="You average changes first and then take the norm or the absolute value, but opposite changes are "
-        "changes too.",
+        symptom="The numbers are too small, because changes in different directions cancel.",
+        reason="You average the changes before you take the norm or the absolute value, but opposite changes "
+        "are changes too.",
         fix="Take the norm for each token first, then the mean.",
         passes=("shape", "finite", "one token"),
     ),
@@ -293,7 +297,7 @@ PITFALLS = (
     Pitfall(
         slug="importance-of-first-sequence",
         title="Only one sequence or token counted",
-        symptom="Right for one sequence, or for one token.",
+        symptom="The numbers are right only for a single sequence, or for a single token.",
         reason="You look at one sequence or one token of each, but the mean is over all tokens of all sequences.",
         fix="Take the mean over the axes of sequences and of tokens.",
         passes=("shape", "finite", "one token", "one sequence"),
@@ -345,10 +349,10 @@ PITFALLS = (
     ),
     Pitfall(
         slug="importance-relative",
-        title="Shares of the whole",
-        symptom="Numbers that sum to 1, or are at most 1.",
-        reason="You divide by the sum over the heads, the largest or the length of the output, but the contract "
-        "asks for lengths.",
+        title="Ratios in place of lengths",
+        symptom="The numbers sum to 1, or they are at most 1.",
+        reason="You divide by the sum over the heads, by the largest number or by the length of the output, "
+        "but the contract asks for lengths.",
         fix="Leave out the division.",
         passes=("shape", "finite", "order of heads"),
     ),

@@ -38,7 +38,7 @@ PITFALLS = (
     Pitfall(
         slug="scale-multiplied",
         title="Multiplied by √d_k",
-        symptom="Weights of almost exactly 0 and 1.",
+        symptom="The weights are almost exactly 0 and 1.",
         reason="You multiply where the formula divides, so the scores are far too large.",
         fix="Divide the scores by √d_k.",
         passes=("shape", "finite", "rows sum to 1", "masked weights are 0"),
@@ -72,7 +72,7 @@ PITFALLS = (
     Pitfall(
         slug="scale-after-softmax",
         title="The weights are divided by √d_k",
-        symptom="The weights of each query sum to 1 / √d_k, or the output is too small by that.",
+        symptom="The weights of each query sum to 1 / √d_k, or the output is too small by this factor.",
         reason="You scale after the softmax, so the weights shrink and stay as sharp as without scaling.",
         fix="Divide the scores, before the softmax.",
         passes=("shape", "finite", "masked weights are 0"),
@@ -80,9 +80,9 @@ PITFALLS = (
     Pitfall(
         slug="cosine-scores",
         title="Cosine in place of the dot product",
-        symptom="Weights close to uniform: the scores never leave the range from −1 to 1.",
-        reason="You divide queries or keys by their length, but a long key is meant to count for more, and scores "
-        "of a narrow range cannot single out a key.",
+        symptom="The weights are close to uniform, because the scores stay in a narrow range.",
+        reason="You divide queries or keys by their length, but a long key is meant to count for more, and "
+        "scores in a narrow range cannot single out a key.",
         fix="Take the plain dot product and divide it by √d_k.",
         passes=("shape", "finite", "rows sum to 1", "masked weights are 0"),
     ),

@@ -33,9 +33,10 @@ PITFALLS = (
     Pitfall(
         slug="kv-repeated-on-sequence-axis",
         title="Tokens repeated in place of heads",
-        symptom="The number of key heads does not fit; with a single one nothing shows, since the copies of a key "
-        "share its weight.",
-        reason="You repeat along the axis of the tokens or along another one, but there are too few heads.",
+        symptom="The number of key heads does not fit. With a single key head nothing shows, since the "
+        "copies of a key share its weight.",
+        reason="You repeat along the axis of the tokens, or along another one, so the number of key heads "
+        "stays as it was.",
         fix="Repeat along the axis of the heads: axis 1 of `(batch, heads, n, d_k)`.",
         passes=("one key head", "as many key heads"),
     ),
@@ -60,8 +61,8 @@ PITFALLS = (
     ),
     Pitfall(
         slug="kv-first-head-for-all",
-        title="The first key head serves all",
-        symptom="The right shape; only the first key head has an effect.",
+        title="One key head serves all",
+        symptom="The shape is right, but only one key head or one value head has an effect.",
         reason="You give one key head or value head to all query heads, which is right only if there is no other.",
         fix="Give each group of query heads its own key head.",
         passes=("shape", "finite", "one key head"),
@@ -69,26 +70,27 @@ PITFALLS = (
     Pitfall(
         slug="kv-index-by-number-of-heads",
         title="`i // num_kv_heads` as the key head of query head i",
-        symptom="Right only if a group has as many query heads as there are key heads. With as many key heads as "
-        "query heads the first serves all; with few the index is out of bounds.",
-        reason="You divide the number of the query head by the number of key heads, or take a remainder, but it "
-        "has to be divided by the number of query heads in a group.",
+        symptom="The result is right only if a group has as many query heads as there are key heads. With as "
+        "many key heads as query heads, the first one serves all. With few, the index is out of bounds.",
+        reason="You divide the number of the query head by the number of key heads, or take a remainder, but "
+        "you should divide it by the number of query heads in a group.",
         fix="Use key head `i // (num_heads // num_kv_heads)`.",
         passes=("shape", "finite"),
     ),
     Pitfall(
         slug="scale-by-kv-width",
         title="Divided by √(d_model / num_kv_heads)",
-        symptom="The right shape; right with as many key heads as query heads, weights too even with fewer.",
-        reason="You compute the width of a head from the number of key heads or the width of W_K, but all heads, "
-        "also those of keys, are d_model / num_heads wide.",
+        symptom="The shape is right. The result is right with as many key heads as query heads; with fewer, "
+        "the weights are too even or too sharp.",
+        reason="You compute the width of a head from the number of key heads or from the width of W_K, but "
+        "all heads, also those of keys, are d_model / num_heads wide.",
         fix="Divide by the root of the last axis of Q or K after they were split.",
         passes=("shape", "finite", "as many key heads"),
     ),
     Pitfall(
         slug="kv-averaged",
         title="The mean of the key heads serves all",
-        symptom="The right shape; all query heads see the same keys and values.",
+        symptom="The shape is right, but all query heads see the same keys or the same values.",
         reason="You average or add the key heads or value heads, but each group of query heads has one to itself.",
         fix="Repeat each key head for its own group, and leave out the mean.",
         passes=("shape", "finite", "one key head"),
@@ -96,18 +98,20 @@ PITFALLS = (
     Pitfall(
         slug="kv-split-into-query-heads",
         title="Keys split into as many heads as queries",
-        symptom="Keys narrower than queries: the product fails, unless there are as many key heads.",
-        reason="You split queries and keys into equally many heads, but queries hold `num_heads` of them and keys "
-        "only `num_kv_heads`.",
+        symptom="The keys are narrower than the queries, so the product fails unless there are as many key "
+        "heads as query heads.",
+        reason="You split queries and keys into the same number of heads, but queries hold `num_heads` heads "
+        "and keys only `num_kv_heads`.",
         fix="Split queries with `num_heads`, keys and values with `num_kv_heads`, then repeat the heads.",
         passes=("as many key heads",),
     ),
     Pitfall(
         slug="cache-mask-offset",
-        title="The chunk lined up with other keys",
-        symptom="The first chunk is right; later tokens see only the beginning of the sequence.",
-        reason="Your mask lines the chunk's first token up with the first key, or moves it by another number than "
-        "that of the tokens before, but a chunk is the end of the tokens so far.",
+        title="The chunk lined up with the wrong keys",
+        symptom="The first chunk is right. Later tokens see too few of the earlier tokens, or see later "
+        "ones.",
+        reason="Your mask lines the chunk's first token up with the first key, or shifts it by a wrong "
+        "number of tokens, but a chunk is the end of the tokens so far.",
         fix="Let the last query line up with the last key: j ≤ i + (m − t).",
         passes=("shape", "finite", "one chunk"),
     ),
@@ -123,7 +127,7 @@ PITFALLS = (
     Pitfall(
         slug="cache-keeps-last-chunk",
         title="Only one chunk is stored",
-        symptom="Two chunks are right; from the third on tokens are forgotten.",
+        symptom="Two chunks are right. From the third on, tokens are forgotten.",
         reason="You store the keys of one chunk or one token, not all keys so far.",
         fix="Store the keys and values after you have joined them to the old ones.",
         passes=("shape", "finite", "one chunk", "two chunks"),
@@ -147,7 +151,7 @@ PITFALLS = (
     Pitfall(
         slug="cache-wrong-axis",
         title="Old and new keys joined along the wrong axis",
-        symptom="The first chunk is right; at the second, shapes do not fit.",
+        symptom="The first chunk is right. At the second, shapes do not fit.",
         reason="You join along another axis than that of the tokens, so there seem to be more heads, sequences or "
         "features, and not more tokens.",
         fix="In `(batch, heads, n, d_k)` the tokens are on axis 2, in `(batch, n, d_model)` on axis 1.",
@@ -156,17 +160,17 @@ PITFALLS = (
     Pitfall(
         slug="cache-keys-only",
         title="Keys cached, values not",
-        symptom="The first chunk is right; at the second, there are more weights than values.",
-        reason="You store the keys alone, but each cached key needs its value as well.",
+        symptom="The first chunk is right. At the second, there are more weights than values.",
+        reason="You store only the keys, but each cached key needs its value as well.",
         fix="Store and join K and V alike.",
         passes=("one chunk",),
     ),
     Pitfall(
         slug="cache-returns-all-tokens",
         title="Outputs of other tokens returned",
-        symptom="The results are longer and longer, or have a single token.",
-        reason="You return the outputs of all tokens so far, or that of the last one, but those of the chunk are "
-        "asked for.",
+        symptom="The results get longer and longer, or hold a single token.",
+        reason="You return the outputs of all tokens so far, or only that of the last one, but the contract "
+        "asks for those of the chunk.",
         fix="Ask for the chunk's tokens only: its queries, or the last t rows of the output.",
         passes=("one chunk",),
     ),
@@ -230,24 +234,25 @@ PITFALLS = (
     Pitfall(
         slug="cache-bytes-of-one-token",
         title="One token counted",
-        symptom="Too small by a factor of n.",
-        reason="You count one token, but keys and values of all tokens are stored.",
+        symptom="The result is too small by a factor of n.",
+        reason="You count one token, but the cache stores the keys and values of all tokens.",
         fix="Multiply by `n`.",
         passes=(),
     ),
     Pitfall(
         slug="cache-bytes-without-width",
         title="A key counted as one number",
-        symptom="Too small by a factor of d_k.",
+        symptom="The result is too small by a factor of d_k.",
         reason="You count keys and values, but each of them has d_k numbers.",
         fix="Multiply by `d_k`.",
         passes=(),
     ),
     Pitfall(
         slug="cache-bytes-of-fixed-values",
-        title="Two bytes a value, whatever is asked",
-        symptom="Right without `bytes_per_value`, wrong for float32.",
-        reason="You take a value to have a fixed number of bytes, but the caller may say otherwise.",
+        title="A fixed number of bytes for each value",
+        symptom="The result is the same for every `bytes_per_value`. With two bytes it is right by default, "
+        "and wrong for float32.",
+        reason="You count a fixed number of bytes for each value, but the caller may ask for another number.",
         fix="Multiply by `bytes_per_value`.",
         passes=("default size",),
     ),
@@ -262,15 +267,16 @@ PITFALLS = (
     Pitfall(
         slug="cache-bytes-of-scores",
         title="The n × n weights counted",
-        symptom="Growing with the square of n, and independent of d_k.",
-        reason="You count something for each pair of tokens, but weights are not stored: a row is used once.",
+        symptom="The result grows with the square of n.",
+        reason="You count something for each pair of tokens, but the weights are not stored: a token's row "
+        "is used once.",
         fix="Count keys and values, which are `d_k` wide, for n tokens.",
         passes=(),
     ),
     Pitfall(
         slug="cache-bytes-in-bits",
         title="Bits in place of bytes",
-        symptom="Eight times what it should be.",
+        symptom="The result is eight times what it should be, or an eighth of it.",
         reason="You convert bits and bytes, but `bytes_per_value` is in bytes already, and so is the result.",
         fix="Leave out the factor of 8.",
         passes=(),

@@ -62,9 +62,9 @@ PITFALLS = (
     ),
     Pitfall(
         slug="nan-replaced-by-zero",
-        title="NaN painted over",
+        title="NaN replaced with a number",
         symptom="With large logits the weights do not sum to 1; some rows are all zeros.",
-        reason="You replace what an overflow gives by a number, which hides the error and throws the "
+        reason="You replace the NaN of an overflow with a number, which hides the error and throws the "
         "largest logits away.",
         fix="Remove the cause: subtract the largest logit of the row before the exponential.",
         passes=("shape", "finite", "rows sum to 1", "small logits", "one row"),
@@ -81,7 +81,7 @@ PITFALLS = (
     Pitfall(
         slug="softmax-fixed-axis",
         title="The axis is ignored",
-        symptom="Right for one axis, mostly the default one, and wrong for every other.",
+        symptom="The result is right for one axis, mostly the default axis, and wrong for every other axis.",
         reason="You wrote an axis into the code, at least in one place, so the argument `axis` has no "
         "effect there.",
         fix="Pass `axis` on to the maximum and to the sum.",
@@ -126,14 +126,15 @@ PITFALLS = (
         slug="normalised-without-exponential",
         title="Divided by the sum, without the exponential",
         symptom="The weights grow in even steps with the logits; some may be negative or larger than 1.",
-        reason="You divide the logits themselves, and logits of both signs do not make weights between 0 and 1.",
+        reason="You divide the logits themselves by a sum, but logits of both signs do not make weights "
+        "between 0 and 1.",
         fix="Take the exponential first, so that every number is positive.",
         passes=("shape", "finite", "rows sum to 1", "masked weights are 0"),
     ),
     Pitfall(
         slug="softmax-not-normalised",
         title="Exponentials without the sum",
-        symptom="The rows do not sum to 1; often the largest weight of each is exactly 1.",
+        symptom="The rows do not sum to 1. Often the largest weight of each row is exactly 1.",
         reason="You do not divide the exponentials by their sum, so the weights do not sum to 1 and the "
         "output is no average of the values.",
         fix="Divide the exponentials by their sum along the axis of the keys.",
