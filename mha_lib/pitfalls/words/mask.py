@@ -322,7 +322,8 @@ PITFALLS = (
         title="The batch lined up with the heads",
         symptom="There is an error, or, with as many sequences as heads, each head is masked by another "
         "sequence's padding.",
-        reason="Your mask has three axes, so beside scores (batch, heads, n, m) its first one meets the heads.",
+        reason="Your mask has three axes, or you fold heads and sequences in another order than the masks, so "
+        "that an axis of sequences meets the heads.",
         fix="Add an axis of size 1 for the heads: (batch, 1, …, m).",
         passes=("boolean", "every row keeps a key", "no keep"),
     ),
