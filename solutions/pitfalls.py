@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext: {text_representation: {extension: .py, format_name: percent}}
-#   mha: {assignment: pitfalls, version: "1.0"}
+#   mha: {assignment: pitfalls, version: "1.1"}
 # ---
 
 # %% role="author"
