@@ -8,10 +8,10 @@ checker gets a fresh one for each candidate.
 from __future__ import annotations
 
 import hashlib
-import time
 from dataclasses import dataclass
 from typing import Any
 
+from mha_grader.sandbox import clock
 from mha_grader.sandbox.asking import Asked, SandboxDied, SandboxMemory, SandboxTimeout
 from mha_grader.sandbox.fork_server import Layout, Limits
 from mha_grader.sandbox.sandbox import Sandbox
@@ -51,7 +51,7 @@ class Session:
         self._sandbox: Asked | None = None
         self._candidates = self.candidates()
         self._executed: list[tuple[str, str, float]] = []
-        self.deadline = time.monotonic() + budget.submission
+        self.deadline = clock.seconds() + budget.submission
         self._item_deadline = self.deadline
         self._spare = budget.again
 
@@ -72,7 +72,7 @@ class Session:
 
     def start_item(self) -> None:
         """From here on, calls are counted against a new item's budget."""
-        self._item_deadline = min(self.deadline, time.monotonic() + self.budget.item)
+        self._item_deadline = min(self.deadline, clock.seconds() + self.budget.item)
 
     def execute(self, label: str, source: str, seconds: float) -> CallError | None:
         """Execute one cell. Returns why it failed, or None.
@@ -82,7 +82,7 @@ class Session:
         """
         try:
             reply = self._ask(
-                min(seconds, self.deadline - time.monotonic()), op="exec", label=label, source=source
+                min(seconds, self.deadline - clock.seconds()), op="exec", label=label, source=source
             )
         except CallError as failure:
             self._note(f"cell {label}: {failure.kind}")
@@ -120,11 +120,11 @@ class Session:
 
         The student's process does not learn which candidate it is.
         """
-        begin = time.monotonic()
+        begin = clock.seconds()
         self._candidates.start(request["candidate"])
         self.forget()
         self._restart()
-        spent = min(time.monotonic() - begin, self._spare)
+        spent = min(clock.seconds() - begin, self._spare)
         self._spare -= spent
         self.deadline += spent
         self._item_deadline += spent
@@ -146,7 +146,7 @@ class Session:
         return self._candidates.call(asked.get("args"), asked.get("kwargs"))
 
     def _call_seconds(self) -> float:
-        return min(self.budget.call, self._item_deadline - time.monotonic())
+        return min(self.budget.call, self._item_deadline - clock.seconds())
 
     def _ask(self, seconds: float, **request: Any) -> dict[str, Any]:
         if self._sandbox is None:
@@ -172,7 +172,7 @@ class Session:
             self._sandbox = self.process()
             executed, self._executed = todo, []
             for number, (label, source, seconds) in enumerate(executed):
-                if time.monotonic() > self.deadline:
+                if clock.seconds() > self.deadline:
                     raise OutOfBudget
                 self.execute(label, source, seconds)
                 if self._sandbox is None:  # a cell that went well before brought it down: leave it out

@@ -9,11 +9,10 @@ from __future__ import annotations
 import abc
 import select
 import socket
-import time
 from collections.abc import Callable
 from typing import Any
 
-from mha_grader.sandbox import wire
+from mha_grader.sandbox import clock, wire
 
 Serve = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -56,7 +55,7 @@ class Asked(abc.ABC):
             SandboxTimeout, SandboxMemory, SandboxDied: the process has been killed.
             ServerGone: it ended because its parent did.
         """
-        deadline = time.monotonic() + seconds
+        deadline = clock.seconds() + seconds
         self.number += 1
         self._send(deadline, **request)
         reply = self._receive(deadline)
@@ -67,7 +66,7 @@ class Asked(abc.ABC):
 
     def _send(self, deadline: float, **message: Any) -> None:
         try:
-            self.channel.settimeout(max(deadline - time.monotonic(), 0.01))
+            self.channel.settimeout(max(deadline - clock.seconds(), 0.01))
             wire.send(self.channel, {"number": self.number, **message})
         except TimeoutError:
             self.close()
@@ -92,7 +91,7 @@ class Asked(abc.ABC):
         data = bytearray(size)
         view = memoryview(data)
         while view:
-            left = deadline - time.monotonic()
+            left = deadline - clock.seconds()
             if left <= 0:
                 self.close()
                 raise SandboxTimeout("it did not answer in time")

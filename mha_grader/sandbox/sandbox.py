@@ -16,9 +16,8 @@ import select
 import signal
 import socket
 import threading
-import time
 
-from mha_grader.sandbox import fork_server
+from mha_grader.sandbox import clock, fork_server
 from mha_grader.sandbox.asking import Asked, SandboxDied, SandboxMemory, SandboxTimeout
 from mha_grader.sandbox.fork_server import START, Layout, Limits, ServerGone
 
@@ -50,7 +49,7 @@ class Sandbox(Asked):
         self._over_memory = False
         self._watch = threading.Thread(target=self._watch_memory, daemon=True)
         try:
-            self._receive(time.monotonic() + START)
+            self._receive(clock.seconds() + START)
             self.pid = process_number(self._process)
             # Not the /proc outside: there are too many others in it to look through quickly.
             self._processes = os.open(f"/proc/{self.pid}/root/proc", os.O_PATH)
