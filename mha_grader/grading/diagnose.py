@@ -104,11 +104,12 @@ def recognise(
         tested: what the item's name stands for in its test, for laws to try.
     """
     judged = [verdict for verdict in verdicts if 0 < len(verdict.steps) <= MAX_REPLAYED]
+    told: dict[str, bool] = {}
     found = {
         verdict.part.name: slug
         for verdict in verdicts
         if verdict.steps and _has_failed(verdict)
-        for slug in _violated(laws or {}, tested, verdict)
+        for slug in _violated(laws or {}, tested, verdict, told)
     }
     evidence = [
         Evidence(verdict, Replay(local, {**beside, item: reference}, verdict.steps))
@@ -240,16 +241,41 @@ def _is_finite(step: Step) -> bool:
     return all(np.isfinite(as_array(gradient)).all() for gradient in step.value if gradient is not None)
 
 
-def _violated(laws: Mapping[str, Law], tested: Any, verdict: Verdict) -> list[str]:
-    """The mistake whose law, and no other one's, tells it from this failed part."""
-    found = [slug for slug, law in laws.items() if _holds(law, tested, verdict)]
+class _Steps(Sequence[Step]):
+    """The steps of a part, and whether somebody has looked at them."""
+
+    def __init__(self, steps: Sequence[Step]):
+        self.steps, self.seen = steps, False
+
+    def __len__(self) -> int:
+        self.seen = True
+        return len(self.steps)
+
+    def __getitem__(self, place: Any) -> Any:
+        self.seen = True
+        return self.steps[place]
+
+
+def _violated(laws: Mapping[str, Law], tested: Any, verdict: Verdict, told: dict[str, bool]) -> list[str]:
+    """The mistake whose law, and no other one's, tells it from this failed part.
+
+    `told` keeps what laws say that have not looked at the part: it holds for the other parts.
+    """
+    found = []
+    for slug, law in laws.items():
+        steps = _Steps(verdict.steps)
+        holds = told[slug] if slug in told else _holds(law, tested, steps)
+        if not steps.seen:
+            told[slug] = holds
+        if holds:
+            found.append(slug)
     return found if len(found) == 1 else []
 
 
-def _holds(law: Law, tested: Any, verdict: Verdict) -> bool:
+def _holds(law: Law, tested: Any, steps: Sequence[Step]) -> bool:
     try:
         with np.errstate(all="ignore"):
-            return bool(law(tested, verdict.steps))
+            return bool(law(tested, steps))
     except (CallError, OutOfBudget):
         return False
     except SandboxUnavailable:  # the machine's fault, not the student's

@@ -3,6 +3,8 @@
 `words`         what is told of each mistake, a module for each family
 `code`          the wrong code, a package for each assignment
 `derived`       from a mistake in one head to the same mistake in a layer of several
+`layers`        laws of layers: which wrong piece a layer has
+`one_head`      laws of one head: what its weights do
 `pieces`        wrong pieces, of which layers in two assignments are made
 `weak_checks`   checks that many mistakes pass
 `examples`      the items, and small inputs that expose the mistakes

@@ -595,11 +595,11 @@ def in_cross_layer(tested: Any, Q: Array, K: Array, V: Array, mask: Array | None
 
 
 def tell(item: str, head: Head, mistakes: Mapping[str, Tells], concerns: Callable[[Head, Any], bool]) -> None:
-    """Register laws of an item. A law runs only for a part with a step that its mistake concerns."""
+    """Register laws of an item. A law holds only for a part with a step that its mistake concerns."""
     for slug, tells in mistakes.items():
 
         def of_part(tested: Any, steps: Sequence[Any], tells: Tells = tells) -> bool:
-            return any(concerns(head, step) for step in steps) and tells(replace(head, tested=tested))
+            return tells(replace(head, tested=tested)) and any(concerns(head, step) for step in steps)
 
         law(slug, item)(of_part)
 

@@ -72,7 +72,7 @@ def test_a_view_without_transposition_is_named_whichever_way_the_heads_are_merge
 @pytest.mark.parametrize(
     ("first", "last", "words"),
     [
-        (True, True, "backwards at the end"),
+        (True, True, "the reverse at the end"),
         (True, False, "view went straight to (b, h, n, d_k)"),
         (False, True, "joined without transposing back"),
     ],

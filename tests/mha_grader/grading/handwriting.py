@@ -95,7 +95,11 @@ RIGHT_ROOT = "np.sqrt(Q.shape[-1])"
 ANSWERS = [
     ("single_head.attention", "value-used-as-key", ONE_HEAD.format(keys="V", root=RIGHT_ROOT, hidden=-1e300)),
     ("single_head.attention", None, ONE_HEAD.format(keys="K", root=f"int({RIGHT_ROOT})", hidden=-1e300)),
-    ("single_head.attention", None, ONE_HEAD.format(keys="K", root=RIGHT_ROOT, hidden=-1)),
+    (
+        "single_head.attention",
+        "mask-fill-not-negative-enough",
+        ONE_HEAD.format(keys="K", root=RIGHT_ROOT, hidden=-1),
+    ),
     (
         "single_head.decoder_mask",
         "masks-or-combined",
