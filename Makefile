@@ -89,7 +89,7 @@ lint: $(READY)  ## style and types
 	$(BIN)/mypy
 
 test: check-machine check-browser check-database $(READY) lint  ## style, types and all tests
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 3 --dist worksteal  # on two cores, since some tests wait for a time limit
 
 # The rooms whose tests start no process, train no model and open no browser.
 QUICK := mha_lib $(filter-out %/experiments %/minilm %/conftest.py %/__pycache__,$(wildcard tests/mha_lib/*)) tests/mha_grader/testing \

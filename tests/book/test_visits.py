@@ -56,6 +56,7 @@ def name(request):
 @pytest.fixture(scope="module")
 def visited(window, addresses, name):
     """The open page, in which later tests find what earlier ones left; setting its mathematics takes long."""
+    window.goto("about:blank")  # scripts of the page before miss what was removed from it
     forget(window)
     window.emulate_media(media="screen")
     window.set_viewport_size({"width": 1280, "height": 800})
