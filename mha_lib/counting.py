@@ -18,7 +18,7 @@ def count_parameters(
         bias: whether each of the four projections has a bias.
 
     Returns:
-        The count, as an int or `np.int64`.
+        The count, as an int or a NumPy integer.
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.2; Ainslie et al. 2023, GQA, section
     2.2.
@@ -48,7 +48,7 @@ def attention_flops(n: int, d_model: int) -> int:
         d_model: number of features, an int.
 
     Returns:
-        The count, as an int or `np.int64`.
+        The count, as an int or a NumPy integer.
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 4, table 1, gives the orders of growth.
 

@@ -60,7 +60,7 @@ def prune_heads(
 
     Returns:
         `(W_Q, W_K, W_V, W_O, new_num_heads)`: the four smaller weights and the number of heads that are left,
-        an int or `np.int64`. `pruned_attention` with them equals the full layer without those heads. The heads
+        an int or a NumPy integer. `pruned_attention` with them equals the full layer without those heads. The heads
         that are left may stand in any order, the same in all four.
 
     Source: Michel et al. 2019, Are Sixteen Heads Really Better than One?, section 2.3.

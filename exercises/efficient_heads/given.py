@@ -113,7 +113,7 @@ def head_dim(d_model: int, num_heads: int) -> int:
         num_heads: number of heads, an int.
 
     Returns:
-        d_model / num_heads as an int (an `np.int64` is right, too).
+        d_model / num_heads as an int (a NumPy integer is right, too).
 
     Raises:
         ValueError: if `num_heads` does not divide `d_model`, or if one of them is 0 or negative. The message
