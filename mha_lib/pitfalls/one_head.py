@@ -647,3 +647,15 @@ def batched(head: Head, step: Any) -> bool:
     """There are more axes than two."""
     Q = given(step, 0, "Q")
     return Q is None or Q.ndim > 2
+
+
+def tell_all(item: str, head: Head) -> None:
+    """Register all laws of an item that is attention with any number of axes."""
+    tell(item, head, SOFTMAX | OF_A_HEAD, anything)
+    tell(item, head, SEVERAL_ROWS, rows)
+    tell(item, head, {"softmax-over-heads": over_heads} | AXES, batched)
+    tell(item, head, LARGE, large)
+    tell(item, head, SCALE | BATCHED_SCALE, wide)
+    tell(item, head, MASK, masked)
+    tell(item, head, MASK_FOR_EACH, masked_each)
+    tell(item, head, NO_MASK, unmasked)

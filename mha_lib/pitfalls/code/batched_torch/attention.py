@@ -424,11 +424,4 @@ def scores_of(step: Any) -> np.ndarray | None:
 
 HEAD = one_head.Head(output_of, scores_of)
 ITEM = "batched_torch.attention"
-one_head.tell(ITEM, HEAD, one_head.SOFTMAX | one_head.OF_A_HEAD, one_head.anything)
-one_head.tell(ITEM, HEAD, one_head.SEVERAL_ROWS, one_head.rows)
-one_head.tell(ITEM, HEAD, {"softmax-over-heads": one_head.over_heads} | one_head.AXES, one_head.batched)
-one_head.tell(ITEM, HEAD, one_head.LARGE, one_head.large)
-one_head.tell(ITEM, HEAD, one_head.SCALE | one_head.BATCHED_SCALE, one_head.wide)
-one_head.tell(ITEM, HEAD, one_head.MASK, one_head.masked)
-one_head.tell(ITEM, HEAD, one_head.MASK_FOR_EACH, one_head.masked_each)
-one_head.tell(ITEM, HEAD, one_head.NO_MASK, one_head.unmasked)
+one_head.tell_all(ITEM, HEAD)
