@@ -88,7 +88,8 @@ def run(arguments: argparse.Namespace) -> int:
             for line in changes.summary(before, records):
                 print(clean(line, 1000))
             if arguments.student is None:
-                terminal.print_missing(results.without_hand_in(course, assignment.name))
+                missing = results.without_hand_in(course, assignment.name)
+                terminal.print_missing([results.called(course, student) for student in missing])
     for student in results.strangers(course, records):
         print(f"mha-grade: {clean(student)} is not in roster.csv", file=sys.stderr)
     for student, why in failed.items():

@@ -134,7 +134,7 @@ def _how_late(seconds: float) -> str:
 
 
 def print_missing(students: Sequence[str]) -> None:
-    """Who is in the roster and has handed in nothing."""
+    """Who is in the roster and has handed in nothing: ids, with names if there are any."""
     if students:
         print(f"nothing handed in: {', '.join(map(clean, students))}")
 

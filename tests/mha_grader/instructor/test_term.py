@@ -102,7 +102,7 @@ def test_a_term(tmp_path, monkeypatch, capsys):
     (course / "solutions" / f"{NAME}.py").write_text(SOURCE.replace(HALF_ITEM, ""))
     assert run("change", NAME, "--yes") == 0
     collect_and_grade("canvas", "blackboard", "gradescope")
-    assert "nothing handed in: s140, s141" in capsys.readouterr().out
+    assert "nothing handed in: s140 (Ann Lee140), s141 (Ann Lee141)" in capsys.readouterr().out
     assert run("export", NAME, "--missing", "zero") == 0
     assert final_scores() == {f"s{n}": "0" if n in (107, 140, 141) else "0.3" for n in STUDENTS}
     moodle, canvas = table(course, "-moodle"), table(course, "-canvas")
