@@ -324,7 +324,7 @@ PITFALLS = (
         "sequence's padding.",
         reason="Your mask has three axes, or you fold heads and sequences in another order than the masks, so "
         "that an axis of sequences meets the heads.",
-        fix="Add an axis of size 1 for the heads: (batch, 1, …, m). Keep batch and heads as two axes.",
+        fix="Add an axis of size 1 for the heads, (batch, 1, …, m), and keep batch and heads as two axes.",
         passes=("boolean", "every row keeps a key", "no keep"),
     ),
     Pitfall(
