@@ -84,8 +84,8 @@ def judge(
     hidden = assignment.cell("test", item).hidden
     stand_in = recorder.bind(item, reference)
     parts = load_parts(hidden, {item: stand_in}, assignment.reference)
-    version = f"{assignment.name} {assignment.version}"
-    verdicts = run_parts(parts, recorder, lambda part: seed(secret, version, item, part.name))
+    # Students meet draws of their assignment's version; here a changed word must not change what is drawn.
+    verdicts = run_parts(parts, recorder, lambda part: seed(secret, assignment.name, item, part.name))
     slugs: dict[str, str] = {}
     if replayed:
         known, laws = pitfalls.forms(assignment.name, item), pitfalls.laws(assignment.name, item)
