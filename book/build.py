@@ -12,7 +12,6 @@
 * The other pages run several at a time, before Sphinx starts, which would take one after the other.
 """
 
-import contextlib
 import hashlib
 import os
 import re
@@ -29,7 +28,7 @@ from jupyter_cache.cache.main import JupyterCacheBase
 from jupyter_cache.executors.basic import ExecutionWorkerLocalMProc, ProcessData
 from myst_nb.core.read import is_myst_markdown_notebook
 
-from book.kernels import kernels_that_start_at_once
+from book.kernels import IMPORTED, kernels_that_start_at_once
 from mha_grader.course.kit import NAME, make_public_kit
 
 RESULTS_REST_ON = ["mha_lib", "constraints.txt"]
@@ -89,13 +88,8 @@ def pages_to_run(root: Path) -> list[Path]:
     ]
 
 
-def look_there_first(kernels: str) -> None:
-    """Make Jupyter look for kernels in a folder before it looks elsewhere."""
-    os.environ["JUPYTER_PATH"] = os.pathsep.join(filter(None, [kernels, os.environ.get("JUPYTER_PATH")]))
-
-
-def run_pages(root: Path) -> None:
-    """Put the results of all pages that lack them into the cache; what fails is left for Sphinx to report."""
+def work_to_do(root: Path) -> list[ProcessData]:
+    """The pages whose results the cache lacks; it is emptied first if they may no longer be right."""
     folder, stamp = root / "_build" / ".jupyter_cache", root / "_build" / "cache.digest"
     now = digest(root, RESULTS_REST_ON)
     if read(stamp) != now:
@@ -107,20 +101,19 @@ def run_pages(root: Path) -> None:
     for page in pages:
         cache.add_nb_to_project(str(page), read_data={"name": "myst_nb_md", "type": "plugin"})
     timeout = yaml.safe_load(read(root / "_config.yml"))["execute"]["timeout"]
-    work = [
+    return [
         ProcessData(record.pk, record.uri, cache, timeout, False)
         for record in cache.list_unexecuted(filter_uris=[str(page) for page in pages])
     ]
-    if work:
-        print("running", *(Path(task.uri).stem for task in work), flush=True)
-        many = len(work) > AT_ONCE  # for a few pages it takes longer to import all that pages may need
-        with (
-            kernels_that_start_at_once() if many else contextlib.nullcontext("") as kernels,
-            Pool(AT_ONCE, look_there_first, [kernels]) as pool,
-        ):
-            pool.map(ExecutionWorkerLocalMProc(), work, chunksize=1)
-            pool.close()  # and not terminate: what runs notebooks may swallow the signal, and then nothing ends
-            pool.join()
+
+
+def run(work: list[ProcessData]) -> None:
+    """Put the results of pages into the cache; what fails is left for Sphinx to report."""
+    print("running", *(Path(task.uri).stem for task in work), flush=True)
+    with Pool(AT_ONCE) as pool:
+        pool.map(ExecutionWorkerLocalMProc(), work, chunksize=1)
+        pool.close()  # and not terminate: what runs notebooks may swallow the signal, and then nothing ends
+        pool.join()
 
 
 def build(root: Path) -> int:
@@ -131,14 +124,19 @@ def build(root: Path) -> int:
         print("The book is up to date.")
         return 0
     os.environ["OMP_NUM_THREADS"] = "1"  # pages run side by side, and sums come out alike on every machine
-    run_pages(root)
     command = [str(Path(sys.executable).with_name("jupyter-book")), "build", str(root), "--quiet", *STRICT]
     if not (html / "index.html").exists() or read(shape_stamp) != shape_now:
         shutil.rmtree(html, ignore_errors=True)  # else pages that are gone would stay
         command.append("--all")
     for file in (stamp, shape_stamp):  # a build that fails is nothing to go on from
         file.unlink(missing_ok=True)
-    status = subprocess.run(command, check=False).returncode
+    work = work_to_do(root)
+    # For a few pages it takes longer to import all that pages may need.
+    with kernels_that_start_at_once(IMPORTED if len(work) > AT_ONCE else IMPORTED[:1]) as kernels:
+        os.environ["JUPYTER_PATH"] = os.pathsep.join(filter(None, [kernels, os.environ.get("JUPYTER_PATH")]))
+        if work:
+            run(work)
+        status = subprocess.run(command, check=False).returncode  # it runs the pages that are always run
     if status == 0:
         stamp.write_text(now)
         shape_stamp.write_text(shape_now)

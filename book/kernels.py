@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 INLINE = "module://matplotlib_inline.backend_inline"  # as ipykernel sets it, before Matplotlib is imported
@@ -40,8 +40,12 @@ with socket.socket(socket.AF_UNIX) as server:
 
 
 @contextlib.contextmanager
-def kernels_that_start_at_once() -> Iterator[str]:
-    """A folder for `JUPYTER_PATH`, in which the kernel `python3` is such a one as long as this is open."""
+def kernels_that_start_at_once(imported: Sequence[str] = IMPORTED) -> Iterator[str]:
+    """A folder for `JUPYTER_PATH`, in which the kernel `python3` is such a one as long as this is open.
+
+    Args:
+        imported: the modules that are imported before the first kernel; for few kernels, few of them pay.
+    """
     with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
         address, spec = f"{folder}/socket", Path(folder) / "kernels" / "python3"
         listener.bind(address)
@@ -53,15 +57,15 @@ def kernels_that_start_at_once() -> Iterator[str]:
         number = listener.fileno()
         environment = os.environ | {"MPLBACKEND": INLINE}
         with subprocess.Popen(
-            [sys.executable, __file__, str(number)], pass_fds=[number], env=environment
+            [sys.executable, __file__, str(number), *imported], pass_fds=[number], env=environment
         ) as server:
             yield folder
             server.terminate()
 
 
-def serve(listener: socket.socket) -> None:
+def serve(listener: socket.socket, imported: Iterable[str]) -> None:
     """Fork a kernel for each connection."""
-    for name in IMPORTED:
+    for name in imported:
         importlib.import_module(name)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for kernels that have ended
     while True:
@@ -88,11 +92,13 @@ def be_a_kernel(asking: socket.socket) -> None:
     threading.Thread(target=lambda: (asking.recv(1), os._exit(1)), daemon=True).start()
     from ipykernel.kernelapp import launch_new_instance
 
+    # Each kernel would warn that it does not encrypt what it says to this machine.
+    options = [f"--IPKernelApp.parent_handle={os.getppid()}", "--IPKernelApp.log_level=ERROR"]
     try:
-        launch_new_instance(argv=[f"--IPKernelApp.parent_handle={os.getppid()}", "-f", *arguments])
+        launch_new_instance(argv=[*options, "-f", *arguments])
     finally:
         os._exit(0)
 
 
 if __name__ == "__main__":
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    serve(socket.socket(fileno=int(sys.argv[1])), sys.argv[2:])

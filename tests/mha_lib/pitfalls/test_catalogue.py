@@ -9,7 +9,7 @@ import textwrap
 import numpy as np
 import pytest
 
-from mha_lib.pitfalls import BANK, catalogue, variants
+from mha_lib.pitfalls import BANK, FAMILIES, catalogue, variants
 from mha_lib.pitfalls.catalogue import (
     as_code,
     as_text,
@@ -28,57 +28,63 @@ from mha_lib.pitfalls.weak_checks import WEAK_CHECKS
 
 RAISING = {does_not_divide, no_features, odd_width, nothing_to_see}  # there the right code raises an error
 ITEMS = items()
-VARIANTS = [(place, slug) for place in ITEMS for slug in variants(*place.split("."))]
-EXAMPLES = [(place, example) for place, item in ITEMS.items() for example in item.examples]
+each_item = pytest.mark.parametrize("place", ITEMS)
+each_family = pytest.mark.parametrize(
+    "slugs", [[each.slug for each in family] for family in FAMILIES.values()], ids=FAMILIES
+)
 
 
 def parameters(function):
     return [(p.name, p.default) for p in inspect.signature(function).parameters.values()]
 
 
-@pytest.mark.parametrize(("place", "slug"), VARIANTS)
-def test_a_variant_is_called_like_the_right_code_and_says_what_is_wrong(place, slug):
-    wrong, right = variants(*place.split("."))[slug], ITEMS[place].right
-    if hasattr(right, "forward"):  # a layer: what it is made with may have other defaults
-        assert [name for name, _ in parameters(wrong)] == [name for name, _ in parameters(right)]
-        assert parameters(wrong.forward) == parameters(right.forward)
-    else:
-        assert parameters(wrong) == parameters(right)
-    assert wrong.__doc__.startswith("Wrong: ")
+@each_item
+def test_a_variant_is_called_like_the_right_code_and_says_what_is_wrong(place):
+    right = ITEMS[place].right
+    for slug, wrong in variants(*place.split(".")).items():
+        if hasattr(right, "forward"):  # a layer: what it is made with may have other defaults
+            assert [name for name, _ in parameters(wrong)] == [name for name, _ in parameters(right)], slug
+            assert parameters(wrong.forward) == parameters(right.forward), slug
+        else:
+            assert parameters(wrong) == parameters(right), slug
+        assert wrong.__doc__.startswith("Wrong: "), slug
 
 
-@pytest.mark.parametrize("slug", BANK)
-def test_an_example_exposes_the_mistake(slug):
-    exposed = expose(slug)
-    assert slug in variants(*exposed.place.split("."))
-    assert exposed.comes != exposed.expected
-    assert exposed.lines.strip()
-    assert exposed.input.endswith((".", "?"))
-    assert exposed.place.split(".")[1] in exposed.call
-    assert exposed == expose.__wrapped__(slug), "the same at every run"
+@each_family
+def test_an_example_exposes_the_mistake(slugs):
+    for slug in slugs:
+        exposed = expose(slug)
+        assert slug in variants(*exposed.place.split(".")), slug
+        assert exposed.comes != exposed.expected, slug
+        assert exposed.lines.strip(), slug
+        assert exposed.input.endswith((".", "?")), slug
+        assert exposed.place.split(".")[1] in exposed.call, slug
+        assert exposed == expose.__wrapped__(slug), f"{slug}: the same at every run"
 
 
-@pytest.mark.parametrize(("place", "example"), EXAMPLES)
-def test_the_right_code_answers_an_example_always_in_the_same_way(place, example):
-    first, second = (run(example, ITEMS[place].right) for _ in range(2))
-    assert isinstance(first, ValueError) == (example in RAISING)
-    assert not isinstance(first, Exception) or isinstance(first, ValueError)
-    assert not differ(first, second)
+@each_item
+def test_the_right_code_answers_an_example_always_in_the_same_way(place):
+    for example in ITEMS[place].examples:
+        first, second = (run(example, ITEMS[place].right) for _ in range(2))
+        assert isinstance(first, ValueError) == (example in RAISING), example
+        assert not isinstance(first, Exception) or isinstance(first, ValueError), example
+        assert not differ(first, second), example
 
 
-@pytest.mark.parametrize(("place", "example"), EXAMPLES)
-def test_every_example_is_of_use(place, example):
-    shown = [slug for slug in BANK if expose(slug).place == place and expose(slug).call == call_of(example)]
-    assert shown
+def test_every_example_is_of_use():
+    shown = {(exposed.place, exposed.call) for exposed in map(expose, BANK)}
+    for place, item in ITEMS.items():
+        assert [example for example in item.examples if (place, call_of(example)) not in shown] == []
 
 
-@pytest.mark.parametrize("slug", BANK)
-def test_the_right_code_is_not_given_away(slug):
-    place = expose(slug).place
-    right = [line for line in catalogue._lines(ITEMS[place].right) if line.startswith("return ")]
-    shown = {line.strip() for line in expose(slug).lines.splitlines()}
-    body = {line for line in catalogue._lines(ITEMS[place].right) if "=" in line} | set(right)
-    assert not body <= shown
+@each_family
+def test_the_right_code_is_not_given_away(slugs):
+    for slug in slugs:
+        place = expose(slug).place
+        right = [line for line in catalogue._lines(ITEMS[place].right) if line.startswith("return ")]
+        shown = {line.strip() for line in expose(slug).lines.splitlines()}
+        body = {line for line in catalogue._lines(ITEMS[place].right) if "=" in line} | set(right)
+        assert not body <= shown, slug
 
 
 def test_only_the_wrong_lines_are_shown():
@@ -121,19 +127,21 @@ def test_a_function_that_is_wrong_is_shown_with_what_uses_it():
     assert "\n\ndef combine_heads_without_transpose(x):\n    batch, num_heads, n, d_k = x.shape\n" in lines
 
 
-@pytest.mark.parametrize("slug", BANK)
-def test_what_is_shown_is_whole_and_narrow(slug):
-    exposed = expose(slug)
-    ast.parse(as_code(exposed.lines))  # no line stands under a head that is not shown
-    assert exposed.lines == exposed.lines.strip("\n")
-    assert exposed.lines.count("\n\n\n") == 0
-    assert max(map(len, [*exposed.lines.splitlines(), *exposed.call.splitlines()])) <= 79
+@each_family
+def test_what_is_shown_is_whole_and_narrow(slugs):
+    for slug in slugs:
+        exposed = expose(slug)
+        ast.parse(as_code(exposed.lines))  # no line stands under a head that is not shown
+        assert exposed.lines == exposed.lines.strip("\n"), slug
+        assert exposed.lines.count("\n\n\n") == 0, slug
+        assert max(map(len, [*exposed.lines.splitlines(), *exposed.call.splitlines()])) <= 79, slug
 
 
-@pytest.mark.parametrize("slug", BANK)
-def test_no_wrong_code_seems_to_call_itself(slug):
-    exposed = expose(slug)
-    assert exposed.place.split(".")[1] not in names_in(ast.parse(as_code(exposed.lines)))
+@each_family
+def test_no_wrong_code_seems_to_call_itself(slugs):
+    for slug in slugs:
+        exposed = expose(slug)
+        assert exposed.place.split(".")[1] not in names_in(ast.parse(as_code(exposed.lines))), slug
 
 
 def locals_of(code):
@@ -145,17 +153,18 @@ def locals_of(code):
     )
 
 
-@pytest.mark.parametrize("slug", BANK)
-def test_every_name_in_the_wrong_lines_is_known_or_explained(slug):
-    exposed = expose(slug)
-    parts = catalogue._wrong_parts(variants(*exposed.place.split("."))[slug])
-    around = vars(sys.modules[parts[0].__module__])
-    explained = {name.partition("(")[0] for name, _ in exposed.helpers}
-    own = explained.union(*map(locals_of, parts), vars(builtins), {"np", "torch", "nn", "right"})
-    for name in names_in(ast.parse(as_code(exposed.lines))):
-        built_before = getattr(around.get(name), "__module__", "").startswith("mha_lib.")
-        built_before &= "pitfalls" not in getattr(around.get(name), "__module__", "")
-        assert name in own or built_before, name
+@each_family
+def test_every_name_in_the_wrong_lines_is_known_or_explained(slugs):
+    for slug in slugs:
+        exposed = expose(slug)
+        parts = catalogue._wrong_parts(variants(*exposed.place.split("."))[slug])
+        around = vars(sys.modules[parts[0].__module__])
+        explained = {name.partition("(")[0] for name, _ in exposed.helpers}
+        own = explained.union(*map(locals_of, parts), vars(builtins), {"np", "torch", "nn", "right"})
+        for name in names_in(ast.parse(as_code(exposed.lines))):
+            built_before = getattr(around.get(name), "__module__", "").startswith("mha_lib.")
+            built_before &= "pitfalls" not in getattr(around.get(name), "__module__", "")
+            assert name in own or built_before, (slug, name)
 
 
 def test_a_helper_is_explained_by_how_it_is_called_and_its_first_sentence():
