@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,14 +85,15 @@ def judge(
     hidden = assignment.cell("test", item).hidden
     stand_in = recorder.bind(item, reference)
     parts = load_parts(hidden, {item: stand_in}, assignment.reference)
-    # Students meet draws of their assignment's version; here a changed word must not change what is drawn.
-    verdicts = run_parts(parts, recorder, lambda part: seed(secret, assignment.name, item, part.name))
     slugs: dict[str, str] = {}
-    if replayed:
-        known, laws = pitfalls.forms(assignment.name, item), pitfalls.laws(assignment.name, item)
-        slugs = diagnose.recognise(
-            item, verdicts, known, reference, replayed, beside=beside, laws=laws, tested=stand_in
-        )
+    with warnings.catch_warnings(action="ignore"):  # as in the sandbox, whatever they are here
+        # Students meet draws of their assignment's version; here a changed word must not change what is drawn.
+        verdicts = run_parts(parts, recorder, lambda part: seed(secret, assignment.name, item, part.name))
+        if replayed:
+            known, laws = pitfalls.forms(assignment.name, item), pitfalls.laws(assignment.name, item)
+            slugs = diagnose.recognise(
+                item, verdicts, known, reference, replayed, beside=beside, laws=laws, tested=stand_in
+            )
     return Row(
         kind=kind,
         name=name,

@@ -12,8 +12,11 @@ from mha_lib.pitfalls.same_items import original
 from .conftest import ITEMS, LOADED
 
 COURSE = Path(__file__).parents[2]
-SECRETS = [PUBLIC_SECRET, b"two"]  # no draw may decide what is lost; names are tried under the first
-MORE_SECRETS = [pytest.param([secret], marks=pytest.mark.soak) for secret in (b"three", b"four", b"five")]
+# No draw may decide whether points are lost; names are tried under the first.
+SECRETS = [
+    PUBLIC_SECRET,
+    *(pytest.param(secret, marks=pytest.mark.soak) for secret in (b"two", b"three", b"four")),
+]
 
 # Mistakes of an item that no input tells apart: recognising one of them is recognising the other.
 SAME = {
@@ -22,56 +25,54 @@ SAME = {
 }
 
 
-@pytest.fixture(
-    params=[SECRETS, *MORE_SECRETS], ids=lambda secrets: b"-".join(secrets).decode(), scope="module"
-)
-def secrets(request):
+@pytest.fixture(params=SECRETS, ids=bytes.decode, scope="module")
+def secret(request):
     return request.param
 
 
-@pytest.fixture(params=ITEMS, ids=lambda pair: ".".join(pair), scope="module")
-def case(request, rows_of, secrets):
-    name, item = request.param
-    return name, item, {secret: rows_of(name, item, secret, secret == PUBLIC_SECRET) for secret in secrets}
+@pytest.fixture(params=ITEMS, ids=".".join, scope="module")
+def case(request):
+    return request.param
 
 
-def rows(case, kind):
-    return [(secret, row) for secret, found in case[2].items() for row in found if row.kind == kind]
+@pytest.fixture(scope="module")
+def rows(case, secret, rows_of):
+    """The rows of a kind."""
+    found = rows_of(*case, secret, secret == PUBLIC_SECRET)
+    return lambda kind: [row for row in found if row.kind == kind]
 
 
 def failed(row):
     return {part: (status, row.reasons[part]) for part, status in row.statuses.items() if status != "pass"}
 
 
-def test_the_reference_gets_everything(case):
-    for _, row in rows(case, "reference"):
-        assert row.score == row.max_score, failed(row)
+def test_the_reference_gets_everything(rows):
+    (row,) = rows("reference")
+    assert row.score == row.max_score, failed(row)
 
 
-def test_the_stub_gets_nothing(case):
-    for _, row in rows(case, "stub"):
-        assert row.score == 0, row.statuses
+def test_the_stub_gets_nothing(rows):
+    (row,) = rows("stub")
+    assert row.score == 0, row.statuses
 
 
-def test_every_right_style_gets_everything(case):
-    lost = {row.name: failed(row) for _, row in rows(case, "style") if row.score != row.max_score}
-    assert not lost
+def test_every_right_style_gets_everything(rows):
+    assert {row.name: failed(row) for row in rows("style") if row.score != row.max_score} == {}
 
 
-def test_every_known_mistake_loses_points_and_is_named(case):
-    name, item, _ = case
-    same = SAME.get(original(name, item), [])
+def test_every_known_mistake_loses_points_and_is_named(case, secret, rows):
+    same = SAME.get(original(*case), [])
     wrong = {}
-    for secret, row in rows(case, "pitfall"):
+    for row in rows("pitfall"):
         twins = next((group for group in same if row.name in group), {row.name})
         if row.score == row.max_score:
-            wrong[row.name, secret] = "survives"
+            wrong[row.name] = "survives"
         elif secret != PUBLIC_SECRET:
             continue
         elif not twins & set(row.slugs.values()):
-            wrong[row.name, secret] = f"taken for {set(row.slugs.values()) or 'nothing'}"
+            wrong[row.name] = f"taken for {set(row.slugs.values()) or 'nothing'}"
         elif stray := set(row.slugs.values()) - twins:
-            wrong[row.name, secret] = f"also taken for {stray}"
+            wrong[row.name] = f"also taken for {stray}"
     assert not wrong
 
 

@@ -14,6 +14,7 @@ from mha_lib.pitfalls.code import LAWS, MISTAKES
 from mha_lib.pitfalls.examples import items
 from mha_lib.styles import styles
 
+pytestmark = pytest.mark.filterwarnings("ignore")  # as where students' code runs
 MASKS = np.ones((2, 1, 1, 1), dtype=bool)
 COURSE = Path(__file__).parents[3]
 FORMS = [
