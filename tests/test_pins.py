@@ -1,5 +1,7 @@
 """The pinned packages can be installed wherever the project says that it runs."""
 
+import subprocess
+import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
@@ -22,3 +24,8 @@ def test_every_pinned_package_runs_on_the_oldest_python_that_the_project_names()
     here = sorted(pinned & wanted.keys())
     assert len(here) > 150
     assert [(name, wanted[name]) for name in here if oldest not in SpecifierSet(wanted[name])] == []
+
+
+def test_no_process_that_reads_notebooks_compiles_a_grammar_first():
+    code = "import sys, nbformat; sys.exit('lark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
