@@ -113,7 +113,7 @@ def attention(Q, K, V, mask=None):
     return weights @ V, weights
 """
 FIRST_TRY = "def attention(Q, K, V, mask=None):\n    return Q @ K.T\n"
-ENDLESS = "def padding_mask(lengths, max_len):\n    while True:\n        lengths = lengths + 0\n"
+ENDLESS = "import time\n\n\ndef padding_mask(lengths, max_len):\n    while True:\n        time.sleep(1)\n"
 CATCHES_ALL = """\
 while True:
     try:
