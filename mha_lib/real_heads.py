@@ -58,7 +58,7 @@ def bert_attention(
 
 
 def offset_score(attention_weights: np.ndarray, offset: int) -> np.ndarray:
-    """How much weight each head puts on the token that stands `offset` places further.
+    """How much weight each head puts on the token that stands `offset` positions further on.
 
     Args:
         attention_weights: weights of one sequence, `(heads, n, n)`; row i holds those of query i.

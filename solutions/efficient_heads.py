@@ -27,7 +27,7 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # %% [markdown] id="intro"
 # # Heads that are shared, cached and pruned
 #
-# A model that writes text makes one token at a time, and each new token attends to all earlier ones. The
+# A model that writes text generates one token at a time, and each new token attends to all earlier ones. The
 # arithmetic of the heads is then cheap; reading their keys and values from memory takes the time. You build the
 # three usual remedies: query heads *share* keys and values, a *cache* keeps keys and values from token to
 # token, and heads that do little are *pruned*.
@@ -271,7 +271,7 @@ def inputs_unchanged(rng):
 #
 # <details><summary>Hint</summary>
 #
-# Everything multiplies. And how many arrays does a layer keep?
+# The result is a product. How many arrays does a layer keep?
 # </details>
 
 # %% role="solution" item="kv_cache_bytes"

@@ -30,7 +30,7 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # You now combine all that you have built: embeddings, positions, heads, blocks, a mask and a cache. You train the
 # model on the source code of Python's own library, which is on every machine that runs this notebook. After five
-# minutes of training, it writes.
+# minutes of training, the model writes code.
 #
 # | no. | item | points | difficulty | importance | minutes |
 # |---|---|---|---|---|---|
@@ -134,7 +134,7 @@ def model_of(rng, *sizes):
 
 @part(points=2)
 def reads_the_text(rng):
-    "The logits have the right shape, and at every position they depend on its token and on the first token."
+    "The logits have the right shape, and those at each position depend on the token there and on the first token."
     model, ids = model_of(rng), drawn(rng)
     got = logits_of(model, ids)
     for place in (0, 5):

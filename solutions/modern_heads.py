@@ -336,7 +336,7 @@ check_equal(
     sliding_window_mask(5, 5, window=9),
     torch.ones(5, 5, dtype=torch.bool).tril(),
 )
-check_raises("a window of nothing is refused", sliding_window_mask, 3, 4, 0, error=ValueError, mentions=(0,))
+check_raises("a window of size 0 is refused", sliding_window_mask, 3, 4, 0, error=ValueError, mentions=(0,))
 ### BEGIN HIDDEN TESTS
 
 import torch
@@ -587,8 +587,8 @@ def inputs_unchanged(rng):
 # so you can apply W_UK to the query, once, and compare the result with c itself. The values can wait as well: first
 # average the c's, then multiply the average by W_UV. Keys and values are never formed.
 #
-# **Worked example.** The second feature of the two tokens, ±1e9, is their latent. Times 1e30 it does not fit into
-# `float32`, but the average of the two latents is 0.
+# **Worked example.** The second feature of the two tokens, ±1e9, is their latent. Multiplied by 1e30, it does not
+# fit into `float32`, but the average of the two latents is 0.
 #
 # ```python
 # x = torch.tensor([[[3.0, 1e9], [3.0, -1e9]]])
@@ -929,8 +929,8 @@ def inputs_unchanged(rng):
 #
 # <details><summary>Hint: reach</summary>
 #
-# In one layer the farthest key stands window − 1 positions back. What it holds in the next layer has reached back
-# as far again.
+# In one layer the farthest key stands window − 1 positions back. In the next layer, the token at this key has
+# itself seen as far back again.
 # </details>
 
 # %% role="solution" item="answers"

@@ -324,8 +324,8 @@ def input_unchanged(rng):
 
 # %% [markdown] id="see_reshape"
 # **Look at it.** The most common mistake here gives the right shape and no error, and a second mistake undoes it
-# without a trace. Below, the tens tell the token and the ones the feature. Which tokens does head 0 get, and what
-# comes back?
+# without a trace. Below, the tens digit gives the token and the ones digit the feature. Which tokens does head 0
+# get, and what comes back?
 
 # %% role="show" id="show_reshape"
 tokens = 10 * np.arange(1, 5)[:, None] + np.arange(6)  # (n, d_model) = (4, 6)
@@ -357,7 +357,7 @@ print("two reshapes undo each other as well:         ", np.array_equal(wrong.res
 #
 # <details><summary>Hint: with the pieces that you have</summary>
 #
-# `attention` takes any leading axes, also `(batch, heads)`. So: project, split, attend, combine, project. Five
+# `attention` takes any leading axes, including `(batch, heads)`. So: project, split, attend, combine, project. Five
 # lines are enough.
 # </details>
 #
@@ -934,7 +934,7 @@ def inputs_unchanged(rng):
 #
 # **Points** {points count_parameters} · **Book** *Several heads*, section *What it costs*
 #
-# More heads make each head narrower. Does the layer then have more parameters, fewer, or as many? Count.
+# More heads make each head narrower. Does the layer then have more parameters, fewer, or the same number? Count.
 #
 # Some models save memory: several query heads *share* one head of keys and values (you will build this later).
 # There are `num_heads` query heads, but only `num_kv_heads` heads of keys and as many of values, each as wide as
@@ -1050,7 +1050,7 @@ def whole_number(rng):
 #
 # The product of an `(a, b)` and a `(b, c)` matrix has a·c entries. Each is a sum of b products: b multiplications
 # and b additions (the first adds to 0). So it takes 2·a·b·c floating-point operations. The docstring says which
-# products count. The number of heads is no argument: find out why.
+# products count. The number of heads is not an argument: find out why.
 #
 # **Worked example.** With one token of width 1 there are four projections of 2 operations each, one score and one
 # weighted value.

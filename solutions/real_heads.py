@@ -127,8 +127,8 @@ print("Tokens of text 0:", *sample.tokens[0])
 #
 # <details><summary>Hint</summary>
 #
-# The same step occurs four times. If you write a function that applies one linear layer, you will forget no `.T`
-# and no bias.
+# The same step occurs four times. If you write a function that applies one linear layer, you will not forget a
+# `.T` or a bias.
 # </details>
 
 # %% role="solution" item="bert_attention"

@@ -760,10 +760,10 @@ plot_weights(attention(queries, keys, keys, seen)[1], "the same under decoder_ma
 #
 # **Book** *One head*, section *Why √d_k*
 #
-# If the entries of a query and a key are independent with mean 0 and variance 1, so is each product of two
-# entries, and the dot product sums d_k of them. The cell measures the consequence: the variance of the scores
-# before and after dividing, and the largest of ten weights, averaged over many queries. (Ten equal weights would
-# be 0.1 each.)
+# If the entries of a query and a key are independent with mean 0 and variance 1, each product of two entries also
+# has mean 0 and variance 1, and the dot product sums d_k of them. The cell measures the consequence: the variance
+# of the scores before and after dividing, and the largest of ten weights, averaged over many queries. (Ten equal
+# weights would be 0.1 each.)
 
 # %% role="show" id="measure_scale"
 rng = np.random.default_rng(0)
@@ -780,7 +780,7 @@ for d_k in (4, 64, 1024):
 #
 # **Book** *One head*, section *What one head cannot do*, and *The limit of one head*
 #
-# A query has *one* row of weights in a head. If a token needs the contents of two places, it gets one weighted
+# A query has *one* row of weights in a head. If a token needs the contents of two positions, it gets one weighted
 # sum of both, and no linear read-out can separate independent contents again.
 #
 # The cell measures this. Every position holds four independent random numbers, its *content*. The target at each

@@ -568,7 +568,7 @@ for depth, num_heads in ((1, 1), (1, 8), (2, 1), (4, 1)):
 #    through the stack, along the residual connections?
 # 4. `size_with_depth`: what happens to the size of the tokens as fresh *pre-norm* blocks are stacked?
 #     * `"a"`: it grows
-#     * `"b"`: it stays, since every block normalises
+#     * `"b"`: it stays the same, since every block normalises
 #     * `"c"`: it shrinks
 #
 # **Depth and heads.**

@@ -242,7 +242,7 @@ def _rubrics(course: Path, name: str, cells: Iterable[Cell]) -> dict[str, Rubric
         if points.get(item) != each.points:
             raise CourseError(
                 f"{name}{rubric.ENDING} gives {item} {each.points:g} points, and the notebook "
-                f"{points.get(item, 0.0):g}: run `make exercises`, or mend the rubric"
+                f"{points.get(item, 0.0):g}: run `make exercises`, or correct the rubric"
             )
     return found
 

@@ -185,7 +185,7 @@ def page(tables: Mapping[tuple[str, str], list[Row]]) -> str:
         lines.append(f"### `{item}`\n")
         lines.append(f"{reference.max_score:g} points in {len(reference.statuses)} parts.")
         if right:
-            lines.append(f"Right styles that keep all of them: {', '.join(right)}.")
+            lines.append(f"Correct styles that keep all of them: {', '.join(right)}.")
         wrong = [row for row in found if row.kind == "pitfall"]
         if wrong:
             lines.append(

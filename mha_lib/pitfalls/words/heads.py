@@ -34,7 +34,7 @@ PITFALLS = (
         slug="message-without-numbers",
         title="An error that does not name the numbers",
         symptom="The text of the ValueError does not tell which layer has the wrong sizes.",
-        reason="You raise the right error, but its message does not hold the two numbers that do not fit.",
+        reason="You raise the right error, but its message does not contain the two numbers that do not fit.",
         fix='Put both into the message: `f"d_model={d_model} … num_heads={num_heads}"`.',
         passes=("divides",),
     ),

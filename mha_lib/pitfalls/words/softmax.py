@@ -81,8 +81,8 @@ PITFALLS = (
     Pitfall(
         slug="softmax-fixed-axis",
         title="The axis is ignored",
-        symptom="The result is right for one axis, mostly the default axis, and wrong for every other axis.",
-        reason="You wrote an axis into the code, at least in one place, so the argument `axis` has no "
+        symptom="The result is right for one axis, usually the default axis, and wrong for every other axis.",
+        reason="You write a fixed axis into the code, at least in one place, so the argument `axis` has no "
         "effect there.",
         fix="Pass `axis` on to the maximum and to the sum.",
         passes=("shape", "finite", "rows sum to 1", "last axis", "one row"),
@@ -135,8 +135,8 @@ PITFALLS = (
         slug="softmax-not-normalised",
         title="Exponentials without the sum",
         symptom="The rows do not sum to 1. Often the largest weight of each row is exactly 1.",
-        reason="You do not divide the exponentials by their sum, so the weights do not sum to 1 and the "
-        "output is no average of the values.",
+        reason="You do not divide the exponentials by their sum, so the weights do not sum to 1 and the output is "
+        "not an average of the values.",
         fix="Divide the exponentials by their sum along the axis of the keys.",
         passes=("shape", "finite", "masked weights are 0"),
     ),
