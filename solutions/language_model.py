@@ -101,12 +101,12 @@ model = LanguageModel(vocab_size=10, d_model=8, num_heads=2, num_layers=3, conte
 ids = torch.arange(20).view(2, 10) % 7  # (batch, n)
 logits = model(ids)
 check_equal("the shape of the logits", torch.tensor(logits.shape), torch.tensor([2, 10, 10]))
-check_close("the first four places do not depend on the others", model(ids[:, :4]), logits[:, :4].detach())
+check_close("the first four positions do not depend on the others", model(ids[:, :4]), logits[:, :4].detach())
 check_close("a batch of one gives the same", model(ids[1:]), logits[1:].detach())
 changed = ids.clone()
 changed[:, 0] = 8
 moved = (model(changed) - logits).abs().amax(dim=(0, 2))  # (n,)
-check_equal("every place depends on the first token", moved > 1e-7, torch.ones(10, dtype=torch.bool))
+check_equal("every position depends on the first token", moved > 1e-7, torch.ones(10, dtype=torch.bool))
 ### BEGIN HIDDEN TESTS
 
 
@@ -142,7 +142,7 @@ def reads_the_text(rng):
         other[:, place] = (ids[:, place] + 1) % VOCABULARY
         change = (logits_of(model, other) - got).abs().amax(dim=(0, 2))  # (n,)
         expect(
-            bool((change[place:] > 1e-7).all()), "the logits do not depend on all tokens up to their place"
+            bool((change[place:] > 1e-7).all()), "the logits do not depend on all tokens up to their position"
         )
 
 
@@ -154,7 +154,7 @@ def no_look_ahead(rng):
     for place in (1, 4, 8):
         other = ids.clone()
         other[:, place:] = (ids[:, place:] + 1) % VOCABULARY
-        expect_close(logits_of(model, other)[:, :place], got[:, :place], what="the logits of earlier places")
+        expect_close(logits_of(model, other)[:, :place], got[:, :place], what="the logits of earlier positions")
 
 
 @part(points=2, needs="no_look_ahead")
@@ -192,7 +192,7 @@ def each_sequence_by_itself(rng):
 
 
 def text_of(rng, rule, batch):
-    """Three random tokens, and then each one by the rule from the one three places back."""
+    """Three random tokens, and then each one by the rule from the one three positions back."""
     ids = np.zeros((batch, CONTEXT), dtype=int)
     ids[:, :3] = rng.integers(len(rule), size=(batch, 3))
     for place in range(3, CONTEXT):

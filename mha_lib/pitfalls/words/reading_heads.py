@@ -320,7 +320,7 @@ PITFALLS = (
     ),
     Pitfall(
         slug="importance-by-lengths",
-        title="The difference of two lengths",
+        title="The difference between two lengths",
         symptom="The numbers are too small: an output that changes its direction but not its length seems "
         "unchanged.",
         reason="You compare the length of the output with and without the head, but the change is the length "
