@@ -128,7 +128,7 @@ class CausalSelfAttention(nn.Module):
 
     The submodules are linear layers with bias: `qkv_proj` maps `d_model` features to 3·d_model, first all
     queries, then all keys, then all values; `out_proj` maps `d_model` features to `d_model`. Nothing else is
-    trained: the mask is not a parameter that needs a gradient. `.to()` moves everything that the layer needs to
+    trained: the mask is not a parameter that requires a gradient. `.to()` moves everything that the layer needs to
     another dtype and *device*. There is no dropout.
 
     Args:
@@ -186,8 +186,8 @@ def from_builtin(builtin: nn.MultiheadAttention) -> MultiHeadAttention:
             is not changed.
 
     Returns:
-        A layer that takes `(batch, n, d_model)`, whatever the `batch_first` of `builtin`. Its weights are
-        copies, which later changes of `builtin` do not reach. They can be trained: they need gradients, and an
+        A layer that takes `(batch, n, d_model)`, whatever the `batch_first` of `builtin`. Its weights are copies,
+        which later changes of `builtin` do not affect. They can be trained: they require gradients, and an
         optimiser takes them (it takes leaves only). Its biases are 0 where `builtin` has none. Its dtype, device,
         dropout and mode (training or eval) are those of `builtin`. The tests read the mode from `training`, and
         dropout from outputs: store the probability under any name.

@@ -244,7 +244,7 @@ def values(rng):
     example="attention(torch.ones(2, 1), torch.tensor([[1.0]]), torch.tensor([[10.0]]))",
 )
 def other_sizes(rng):
-    "There may be more queries than keys, as many, a single query, or a single key."
+    "There may be more queries than keys, equally many, a single query, or a single key."
     for n, m in ((7, 4), (6, 6), (1, 5), (5, 1), (1, 1)):
         expect_output(*scalar_qkv(rng, n=n, m=m))
 
@@ -322,7 +322,7 @@ def mask_with_as_many_keys_as_queries(rng):
     "torch.tensor([[[[True, False]]], [[[False, True]]]]))",
 )
 def mask_for_each_sequence(rng):
-    "A mask (n, m) holds for all sequences and heads; a mask (batch, 1, n, m) gives each sequence its own."
+    "A mask (n, m) applies to all sequences and heads; a mask (batch, 1, n, m) gives each sequence its own."
     expect_output(*undecided_qkv(rng, 2, 3), random_mask(rng, 5, 7))
     expect_output(*undecided_qkv(rng, 2, 3), random_mask(rng, 2, 1, 5, 7))
 
@@ -502,7 +502,7 @@ def inputs_unchanged(rng):
 # <details><summary>Hint: dropout</summary>
 #
 # An `nn.Dropout` made in `__init__` knows whether the layer is in training. Apply it to the weights, before they
-# meet the values.
+# are multiplied by the values.
 # </details>
 
 # %% role="solution" item="MultiHeadAttention"
@@ -1245,7 +1245,7 @@ def built_in_layer_without_biases(rng):
 
 @part(points=1, needs="projections")
 def weights_are_copies(rng):
-    "Later changes to the built-in layer do not reach the new one."
+    "Later changes to the built-in layer do not affect the new one."
     builtin, here = builtins(rng)
     layer = converted(builtin)
     zeros = {"in_proj_weight": tensor(np.zeros((3 * D_MODEL, D_MODEL)))}
@@ -1404,7 +1404,7 @@ def scale(rng):
     example="sdpa_attention(torch.ones(2, 1), torch.tensor([[1.0]]), torch.tensor([[10.0]]))",
 )
 def other_sizes(rng):
-    "There may be more queries than keys, as many, a single query, or a single key."
+    "There may be more queries than keys, equally many, a single query, or a single key."
     for n, m in ((7, 4), (6, 6), (1, 5), (5, 1), (1, 1)):
         expect_output(*scalar_qkv(rng, n=n, m=m))
 
@@ -1436,7 +1436,7 @@ def mask_with_as_many_keys_as_queries(rng):
     "torch.arange(4.0).view(2, 1, 2, 1), torch.tensor([[[[True, False]]], [[[False, True]]]]))",
 )
 def mask_for_each_sequence(rng):
-    "A mask (n, m) holds for all sequences and heads; a mask (batch, 1, n, m) gives each sequence its own."
+    "A mask (n, m) applies to all sequences and heads; a mask (batch, 1, n, m) gives each sequence its own."
     expect_output(*scalar_qkv(rng, 2, 3), random_mask(rng, 5, 7))
     expect_output(*scalar_qkv(rng, 2, 3), random_mask(rng, 2, 1, 5, 7))
 

@@ -1,4 +1,4 @@
-"""Checks for the cells of this notebook: they say what was expected, what came, and what may be wrong.
+"""Checks for the cells of this notebook: they say what was expected, what your code gave, and what may be wrong.
 
 This file belongs beside the notebook. You need not read or change it, and you do not hand it in.
 """
@@ -101,7 +101,7 @@ def check_number(what, got, expected, mistakes=None):
 
 
 def check_raises(what, function, *arguments, error=Exception, mentions=()):
-    """Pass if calling the function with these arguments raises the error; else say what came.
+    """Pass if calling the function with these arguments raises the error; else say what happened.
 
     Args:
         what: what is checked, in words.

@@ -154,7 +154,9 @@ def no_look_ahead(rng):
     for place in (1, 4, 8):
         other = ids.clone()
         other[:, place:] = (ids[:, place:] + 1) % VOCABULARY
-        expect_close(logits_of(model, other)[:, :place], got[:, :place], what="the logits of earlier positions")
+        expect_close(
+            logits_of(model, other)[:, :place], got[:, :place], what="the logits of earlier positions"
+        )
 
 
 @part(points=2, needs="no_look_ahead")

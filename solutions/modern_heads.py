@@ -34,7 +34,7 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # The heads of 2017 know nothing of order, cache a key and a value for every head and token, and put no limit on
 # their scores. You build what most models use instead: rotary positions, a sliding window, keys and values from
-# one small latent vector (and the trick that never forms them), and queries and keys of length 1.
+# one small latent vector (and the trick that avoids forming them), and queries and keys of length 1.
 #
 # | no. | item | points | difficulty | importance | minutes |
 # |---|---|---|---|---|---|

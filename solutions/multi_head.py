@@ -440,7 +440,7 @@ check_close(
             [[3, 4], [2.5, 2.5]],
         ],
         "both sequences got the mask of the first one": [[[2, 0], [3, 4]], [[1, 3], [3, 4]]],
-        "heads got the masks of sequences: which axis of the mask meets which axis of the scores?": [
+        "heads got the masks of sequences: which axis of the mask lines up with which axis of the scores?": [
             [[2, 4], [3, 8]],
             [[1, 4], [3, 5]],
         ],
@@ -535,7 +535,7 @@ def mask(rng):
     "np.eye(2), np.eye(2), 2, mask=np.tri(2, dtype=bool))",
 )
 def one_mask_for_all(rng):
-    "A mask of shape (n, n) holds for every sequence and every head; it may be passed by name, as mask=…"
+    "A mask of shape (n, n) applies to every sequence and every head; it may be passed by name, as mask=…"
     expect_output(*undecided_layer(rng, batch=3, n=5, num_heads=2, d_k=4), random_mask(rng, 5, 5))
     layer, mask = undecided_layer(rng, batch=2, n=7, num_heads=3, d_k=2), random_mask(rng, 7, 7)
     expect_close(

@@ -329,8 +329,8 @@ def mended(rng):
 # Below are eight functions, each wrong in one way. Read them, run them, and name the mistake of each. `case_a` to
 # `case_c` should be `attention`, `case_d` `causal_mask`, `case_e` `decoder_mask`, `case_f` `softmax`, and `case_g`
 # and `case_h` `multi_head_attention`. The cases e, g and h call your own `repaired_causal`, `repaired_scale` and
-# `repaired_split`, under the names `causal_mask`, `attention` and `split_heads`. The names of the mistakes stand
-# below the cases.
+# `repaired_split`, under the names `causal_mask`, `attention` and `split_heads`. The names of the mistakes are
+# listed below the cases.
 
 # %% role="given" id="case_a"
 from mha_lib.pitfalls.code.single_head.attention import attention_scale_by_dk as case_a

@@ -98,8 +98,8 @@ from mha_lib.heads import head_dim, split_heads, combine_heads
 #
 # and run the notebook again. The weights may also come from elsewhere, with the second line alone: write
 # `MiniLM.from_hub()` instead of `MiniLM()` in the next cell to download them once from the Hugging Face hub, or
-# `MiniLM(folder)` for a folder that holds `model.safetensors` and `tokenizer.json`. `minilm.py` accepts only the
-# right files (it compares their SHA-256). It holds all of the model but the attention: embeddings, norms,
+# `MiniLM(folder)` for a folder that contains `model.safetensors` and `tokenizer.json`. `minilm.py` accepts only the
+# right files (it compares their SHA-256). It contains all of the model but the attention: embeddings, norms,
 # feed-forward networks.
 
 # %% role="show" id="load_model"
@@ -628,7 +628,7 @@ def bias_of_dense_once(rng):
     "{'value': {'weight': np.eye(2), 'bias': np.full(2, 10.0)}}, 2, [1])",
 )
 def bias_of_values(rng):
-    "The bias of a head's values contributes exactly if the head does."
+    "The bias of a head's values contributes exactly when the head does."
     expect_kept(some_layer(rng, biased=["value"]), some_heads(rng, 2))
 
 

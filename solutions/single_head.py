@@ -271,7 +271,7 @@ def values(rng):
     example="attention(np.array([[1.0], [2.0], [3.0]]), np.array([[0.0], [1.0]]), np.array([[0.0], [10.0]]))",
 )
 def other_lengths(rng):
-    "There may be more queries than keys, as many, a single query, or a single key."
+    "There may be more queries than keys, equally many, a single query, or a single key."
     for n, m in [(8, 3), (6, 6), (1, 4), (5, 1), (1, 1)]:
         expect_output(*scalar_qkv(rng, n=n, m=m))
 
@@ -345,7 +345,7 @@ def square_mask(rng):
     "mask=np.array([[True, False]]))",
 )
 def one_mask_for_all(rng):
-    "A mask of shape (n, m) holds for every sequence and every head; it may be passed by name, as mask=…"
+    "A mask of shape (n, m) applies to every sequence and every head; it may be passed by name, as mask=…"
     mask = random_mask(rng, 5, 7)
     expect_output(*undecided_qkv(rng, 2), mask)
     arguments = undecided_qkv(rng, 2, 3)
@@ -368,7 +368,7 @@ def mask_for_each_sequence(rng):
     "np.array([[[[True, False]]]]))",
 )
 def mask_for_all_queries(rng):
-    "A mask of shape (batch, 1, 1, m), as for padding, holds for every query of a sequence."
+    "A mask of shape (batch, 1, 1, m), as for padding, applies to every query of a sequence."
     expect_output(*undecided_qkv(rng, 1, 3), random_mask(rng, 1, 1, 1, 7))
 
 

@@ -6,7 +6,7 @@ PITFALLS = (
     Pitfall(
         slug="probabilities-returned",
         title="Probabilities in place of logits",
-        symptom="The loss hardly falls, since its softmax meets numbers between 0 and 1.",
+        symptom="The loss hardly falls, since its softmax gets numbers between 0 and 1.",
         reason="You end with a softmax, but the loss applies one already.",
         fix="Return the logits of the read-out.",
         passes=("shape", "finite"),

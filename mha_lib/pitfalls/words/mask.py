@@ -153,7 +153,7 @@ PITFALLS = (
         symptom="The result is right with one head, one sequence or one mask for all. Otherwise heads get "
         "the mask of another sequence.",
         reason="You fold the heads into the batch with all heads of a sequence in a row, but repeat the masks as "
-        "a whole, so a sequence meets the masks of others.",
+        "a whole, so a sequence gets the masks of others.",
         fix="Repeat each mask for the heads of its sequence, with `np.repeat` or PyTorch's `repeat_interleave`; or "
         "do not fold, and let the mask broadcast.",
         passes=("shape", "finite", "no mask", "all-True mask", "one head", "one sequence"),
@@ -323,8 +323,8 @@ PITFALLS = (
         title="The batch lined up with the heads",
         symptom="There is an error, or, with as many sequences as heads, each head is masked by another "
         "sequence's padding.",
-        reason="Your mask has three axes, or you fold heads and sequences in another order than the masks, so "
-        "that an axis of sequences meets the heads.",
+        reason="Your mask has three axes, or you fold heads and sequences in another order than the masks, so that "
+        "an axis of sequences lines up with the heads.",
         fix="Add an axis of size 1 for the heads, (batch, 1, …, m), and keep batch and heads as two axes.",
         passes=("boolean", "every row keeps a key", "no keep"),
     ),

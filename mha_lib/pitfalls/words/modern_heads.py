@@ -54,7 +54,7 @@ PITFALLS = (
         title="Keys and values are formed after all",
         symptom="The result is right, but memory and work are those of the plain form.",
         reason="You make keys and values for every token, which the absorbed form should avoid.",
-        fix="Multiply the queries by W_UK, head by head, and let them meet c itself.",
+        fix="Multiply the queries by W_UK, head by head, and compare them with c itself.",
         passes=("shape", "finite", "right values"),
     ),
     Pitfall(

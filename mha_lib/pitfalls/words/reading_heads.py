@@ -211,10 +211,10 @@ PITFALLS = (
     ),
     Pitfall(
         slug="kept-heads-out-of-order",
-        title="Kept heads meet columns of other heads",
+        title="Kept heads use columns of other heads",
         symptom="The result is right if the list is in ascending order, and wrong in another order.",
-        reason="You put the heads and the columns of `dense` into different orders, so a head meets the "
-        "columns of another one.",
+        reason="You put the heads and the columns of `dense` into different orders, so a head uses the columns of "
+        "another one.",
         fix="Use the same order for both, or set the other heads to zero and leave all of them in their "
         "places.",
         passes=(),
