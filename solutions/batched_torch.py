@@ -108,7 +108,7 @@ from mha_lib.heads import head_dim
 #
 # **Points** {points attention} · **Book** *Batched attention*, section *One kernel*, and *Masks and fused kernels*
 #
-# Formula and shapes are those you know:
+# The formula and the shapes are those that you know:
 #
 # $$\operatorname{attention}(Q, K, V) = \operatorname{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V.$$
 #

@@ -208,8 +208,8 @@ PITFALLS = (
         slug="norm-over-tokens",
         title="Normalised over the tokens",
         symptom="A token's output changes with the other tokens, even without attention.",
-        reason="You take mean and variance over several tokens, as batch normalisation does, but each token is "
-        "normalised by itself.",
+        reason="You take the mean and the variance over several tokens, as batch normalisation does, but each "
+        "token is normalised by itself.",
         fix="Normalise over the last axis, as `nn.LayerNorm` does.",
         passes=("shape", "finite"),
     ),
