@@ -434,7 +434,7 @@ check_close(
     "the worked example",
     latent_attention(x, W_Q, W_DKV, W_UK, W_UV, W_O, num_heads=2),
     means,
-    mistakes={"the values are those of the keys: they are made with W_UV": [[[3.0, 3.0], [3.0, 3.0]]]},
+    mistakes={"the values were made with W_UK, like the keys; use W_UV": [[[3.0, 3.0], [3.0, 3.0]]]},
 )
 
 check_close(

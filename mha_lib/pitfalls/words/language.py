@@ -107,7 +107,7 @@ PITFALLS = (
         slug="sample-reseeded",
         title="The generator starts again at each step",
         symptom="Each token is chosen by the same random numbers, so that a text repeats itself.",
-        reason="You seed a generator at every step, but the draws of one text are independent.",
+        reason="You seed a generator at every step, but the draws of one text should be independent.",
         fix="Make and seed the generator once, before the loop.",
         passes=(),
     ),
