@@ -32,7 +32,7 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # %% [markdown] id="intro"
 # # Heads in today's models
 #
-# The heads of 2017 know nothing of order, cache a key and a value for every head and token, and put no limit on
+# The heads of 2017 know nothing about order, cache a key and a value for every head and token, and put no limit on
 # their scores. You build what most models use instead: rotary positions, a sliding window, keys and values from
 # one small latent vector (and the trick that avoids forming them), and queries and keys of length 1.
 #

@@ -408,7 +408,7 @@ def offset_0(rng):
 
 @part(points=1, example="offset_score(np.array([[[1.0, 0.0], [1.0, 0.0]]]), -1)")
 def direction(rng):
-    "A head that attends to the token before has a large score for −1; a head that attends ahead has a small one."
+    "A head that attends to the previous token has a large score for −1; a head that attends ahead has a small one."
     maps = np.stack([np.eye(6, k=-1), np.eye(6, k=1)])
     maps[0, 0, 0] = maps[1, -1, -1] = 1.0
     scores = offset_score(maps, -1)
@@ -817,7 +817,7 @@ if model:
 #    for other texts.)
 # 4. `their_students`: in text 2, head 0-2 gives "their" → "students" the weight 1.00. What does this show?
 #     * `"a"`: the head has found out whom "their" means
-#     * `"b"`: nothing about meaning: the head attends to the token before, which is "students"
+#     * `"b"`: nothing about meaning: the head attends to the previous token, which is "students"
 #     * `"c"`: the model was trained on this sentence
 # 5. `agreement_head`: in text 5, "are" belongs to "keys" and not to "cabinet", which is nearer. Which stored head
 #    of layer 3 puts more than half of the weight of "are" on "keys"? (Its number in the layer.)
@@ -894,8 +894,8 @@ parts = part_for_each(
     expect_right,
     points=1,
     proves={
-        "previous_layer": "This question asks which layer has the head that looks at the token before.",
-        "previous_head": "This question asks which head looks at the token before.",
+        "previous_layer": "This question asks which layer has the head that looks at the previous token.",
+        "previous_head": "This question asks which head looks at the previous token.",
         "next_layer": "This question asks which layer has the head that looks at the next token.",
         "next_head": "This question asks which head looks at the next token.",
         "next_score": "This question asks how much weight that head puts on the next token.",
