@@ -666,7 +666,7 @@ parts = part_for_each(
 #
 # <details><summary>Hint</summary>
 #
-# What are the queries, keys and values of the second block made from? And of the second head?
+# What are the queries, keys and values of the second block made from? And those of the second head?
 # </details>
 
 # %% [markdown] role="answer" item="depth"

@@ -107,8 +107,8 @@ PITFALLS = (
     Pitfall(
         slug="softmax-over-heads",
         title="Softmax along axis 1",
-        symptom="Matrices give the right result. With (batch, heads, n, m) the weights of the heads sum to "
-        "1 at each place.",
+        symptom="Matrices give the right result. With (batch, heads, n, m) the weights of the heads sum to 1 at "
+        "each position.",
         reason="You normalise along axis 1, which holds the keys of a matrix but the heads of a batch of heads.",
         fix="Count the axis from the end: axis=-1 is the axis of the keys, however many dimensions lead.",
         passes=("shape", "no batch"),
