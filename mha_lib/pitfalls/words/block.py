@@ -181,7 +181,7 @@ PITFALLS = (
         slug="norm-missing",
         title="A norm that is not applied",
         symptom="The numbers grow from block to block, and attention becomes one-hot.",
-        reason="You create the norms but leave out the call of one, or of both.",
+        reason="You create the norms but do not call one of them, or both.",
         fix="Apply the norms in the places that pre-norm and post-norm require.",
         passes=("shape", "finite"),
     ),
