@@ -50,7 +50,9 @@ class Pitfalls(SphinxDirective):
         section += told("Why it is wrong.", inline(pitfall.reason))
         section += told("What to do.", inline(pitfall.fix))
         if exposed.others:
-            section += told("Also occurs in", inline(", ".join(f"`{place}`" for place in exposed.others) + "."))
+            section += told(
+                "Also occurs in", inline(", ".join(f"`{place}`" for place in exposed.others) + ".")
+            )
         return section
 
 

@@ -322,7 +322,7 @@ TEXT = """\
 % Written by `python -m tests.mha_grader.plain_nbgrader` (`make plain-nbgrader`); a test compares its rows.
 
 The same hand-ins, given to `nbgrader autograde` {version} as it comes and to `mha-grade grade`. For nbgrader the
-hidden tests were rewritten for its way of grading: the cell behind the student's code runs in the student's
+hidden tests were rewritten for its way of grading: the cell after the student's code runs in the student's
 kernel, compares with `numpy.testing`, and ends with the number of points that were earned. Its configuration names
 the folder of the sources and nothing else. Each hand-in had a run of its own, in a sandbox without a network.
 

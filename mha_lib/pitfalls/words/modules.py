@@ -27,8 +27,8 @@ PITFALLS = (
         title="float32 whatever the layer's dtype is",
         symptom="The layer works in float32. After `.bfloat16()` or `.half()` there is an error about "
         "dtypes.",
-        reason="You make a tensor of float32 numbers inside, which is combined with another dtype once the "
-        "layer has been moved.",
+        reason="You make a float32 tensor inside, which meets tensors of another dtype once the layer has been "
+        "moved.",
         fix="Use a boolean mask, or make the tensor in the dtype of the scores.",
         passes=("shape", "finite", "right values"),
     ),
