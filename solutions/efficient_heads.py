@@ -520,7 +520,7 @@ def token_by_token(rng):
     "[np.array([[[2.0], [4.0]]]), np.array([[[9.0], [1.0]]])]))[1]",
 )
 def chunks(rng):
-    "In chunks of any sizes, the layer gives the outputs of causal attention on the whole sequence."
+    "In chunks of any size, the layer gives the outputs of causal attention on the whole sequence."
     X, weights = decided(rng, n=11)
     expect_outputs(CachedAttention(*weights), X, weights, *rng.permutation([2, 3, 4]), 2)
     expect_outputs(CachedAttention(*weights), X, weights, 1, 5, *rng.permutation([1, 4]))

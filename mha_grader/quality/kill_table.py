@@ -163,9 +163,9 @@ PAGE = """\
 
 % Written by `python -m mha_grader.quality.kill_table`; a test compares it with a fresh run.
 
-Every hidden test has itself been tested. The reference and {styles} correct answers in other styles keep all points;
-a stub gets none; each of the {pitfalls} wrong variants below loses points, and the grader recognises it. What a
-variant keeps is what a student with that mistake, and no other, would keep.
+Every hidden test has itself been tested. The reference and {styles} correct answers in other styles keep all
+points; a stub gets none; each of the {pitfalls} wrong variants below loses points, and the grader recognises it.
+What a variant keeps is what a student with that mistake, and no other, would keep.
 
 """
 

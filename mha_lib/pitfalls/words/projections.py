@@ -12,7 +12,7 @@ PITFALLS = (
         slug="weights-applied-transposed",
         title="`X @ W.T` in place of `X @ W`",
         symptom="The shapes are right, since the weights are square, but the numbers are wrong everywhere.",
-        reason="You transpose the weights, as for a linear layer of PyTorch, which stores (d_out, d_in), but here "
+        reason="You transpose the weights, as for a PyTorch linear layer, which stores (d_out, d_in), but here "
         "they are stored as (d_in, d_out).",
         fix="Multiply by the weights as they are: `X @ W_Q`.",
         passes=("shape", "finite"),

@@ -11,7 +11,7 @@ PITFALLS = (
         slug="stored-weights-not-transposed",
         title="`x @ W` with weights stored as (out, in)",
         symptom="The shapes are right, since the weights are square, but the numbers are wrong everywhere.",
-        reason="You multiply by the weights as they are, but a linear layer of PyTorch stores (out, in), and its "
+        reason="You multiply by the weights as they are, but a PyTorch linear layer stores (out, in), and its "
         "row j makes feature j.",
         fix="Multiply by the transpose: `x @ W.T + b`.",
         passes=("shape", "finite", "rows sum to 1"),
