@@ -194,7 +194,7 @@ def load_assignment(course: Path, name: str, instructor: dict[str, Any] | None =
     known = assignment_names(course)
     if name not in known:
         raise CourseError(
-            f"there is no assignment {name!r} in {course}; there is {', '.join(known) or 'none'}"
+            f"there is no assignment {name!r} in {course}; known assignments: {', '.join(known) or 'none'}"
         )
     instructor = instructor or _read(course / "solutions" / name / f"{name}.ipynb")
     released = _read(course / "exercises" / name / f"{name}.ipynb")

@@ -82,7 +82,7 @@ def flags(
             found += [f"in a cell that was added, {line}" for line in lines]
     if used:
         found += [
-            f"{name} was asked for and does not appear" for name in solution.asks_for if name not in used
+            f"{name} was asked for but does not appear" for name in solution.asks_for if name not in used
         ]
     return tuple(dict.fromkeys(found))
 

@@ -90,7 +90,7 @@ class Material:
             CourseError: if there is no such assignment.
         """
         if name not in self.names:
-            raise CourseError(f"there is no assignment {name!r}; there is {', '.join(self.names)}")
+            raise CourseError(f"there is no assignment {name!r}; known assignments: {', '.join(self.names)}")
         text = (self.root / "exercises" / name / f"{name}.ipynb").read_text("utf-8")
         return Released(name, json.loads(text))
 

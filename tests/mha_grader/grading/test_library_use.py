@@ -76,7 +76,7 @@ def test_what_an_item_asks_for_may_be_used_and_its_lack_is_told():
     uses = "def item(Q, K, V):\n    return F.scaled_dot_product_attention(Q, K, V)"
     assert flags(uses, asks_for=asked) == ()
     assert flags("def item(Q, K, V):\n    return Q", asks_for=asked) == (
-        f"{asked[0]} was asked for and does not appear",
+        f"{asked[0]} was asked for but does not appear",
     )
     assert flags("nn.MultiheadAttention", asks_for=asked)[0].startswith(
         "line 1 uses a library's MultiheadAttention"

@@ -122,7 +122,7 @@ def test_a_solution_is_shown_when_it_is_asked_for_twice(capsys):
         ),
         (
             ["check", "singel_head", "softmax", "x.py"],
-            "no assignment 'singel_head'; there is single_head, multi_head",
+            "no assignment 'singel_head'; known assignments: single_head, multi_head",
         ),
         (["check", "pyproject.toml"], "pyproject.toml cannot be checked: the file is not a notebook"),
         (
