@@ -1500,5 +1500,5 @@ for n in (128, 256, 512, 1024):
 # %% [markdown] id="hand_in"
 # ## Before you hand in
 #
-# Restart the kernel, run all cells, save, and hand in this file under its name. If you learn alone and have
+# Restart the kernel, run all cells, save, and hand in this file without renaming it. If you learn alone and have
 # installed the course's package, `mha-grade check batched_torch.ipynb` runs the hidden tests on your code.

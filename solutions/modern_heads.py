@@ -580,7 +580,7 @@ def inputs_unchanged(rng):
 # **Points** {points latent_attention_absorbed} · **Book** *Heads since 2023*, section *The absorbed form*
 #
 # A cache of c saves memory. But if the model makes the keys and values of all earlier tokens from it for every
-# new token, this adds much work. It need not do so: a score is
+# new token, this adds a lot of work. It need not do so: a score is
 #
 # $$q \cdot (c\,W_{UK}) = (q\,W_{UK}^\top) \cdot c,$$
 #
@@ -999,5 +999,5 @@ parts = part_for_each(
 # %% [markdown] id="hand_in"
 # ## Before you hand in
 #
-# Restart the kernel, run all cells, save, and hand in this file under its name. If you learn alone and have
+# Restart the kernel, run all cells, save, and hand in this file without renaming it. If you learn alone and have
 # installed the course's package, `mha-grade check modern_heads.ipynb` runs the hidden tests on your code.

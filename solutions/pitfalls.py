@@ -599,5 +599,5 @@ parts = checker_parts(check_multi_head_attention, "multi_head.multi_head_attenti
 # %% [markdown] id="end"
 # ## Before you hand in
 #
-# Restart the kernel, run all cells, save, and hand in this file under its name. If you learn alone and have
+# Restart the kernel, run all cells, save, and hand in this file without renaming it. If you learn alone and have
 # installed the course's package, `mha-grade check pitfalls.ipynb` runs the hidden tests on your code.

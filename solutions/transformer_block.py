@@ -684,5 +684,5 @@ parts = part_for_each(
 # %% [markdown] id="hand_in"
 # ## Before you hand in
 #
-# Restart the kernel, run all cells, save, and hand in this file under its name. If you learn alone and have
+# Restart the kernel, run all cells, save, and hand in this file without renaming it. If you learn alone and have
 # installed the course's package, `mha-grade check transformer_block.ipynb` runs the hidden tests on your code.

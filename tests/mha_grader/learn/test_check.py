@@ -56,7 +56,7 @@ def test_what_a_notebook_says_of_itself_does_nothing_to_the_terminal(notebook, c
 def test_from_a_mistake_that_is_named_to_the_solution(notebook, capsys):
     assert main(["check", notebook(softmax=WRONG_AXIS)]) == 0
     said = capsys.readouterr().out
-    assert "for yourself only" in said
+    assert "only for you" in said
     assert "(softmax-fixed-axis)" in said
     assert "softmax: 9 of 11 points" in said
     assert "attention: 0 of" in said
