@@ -196,8 +196,8 @@ PITFALLS = (
         slug="window-ahead",
         title="The window looks ahead only",
         symptom="A query sees itself and what comes after it.",
-        reason="You subtract the query's place from the key's, so that earlier keys have a negative distance.",
-        fix="Compute the distance as the query's place minus the key's place.",
+        reason="You subtract the query's position from the key's, so that earlier keys have a negative distance.",
+        fix="Compute the distance as the query's position minus the key's position.",
         passes=("shape",),
     ),
     Pitfall(
