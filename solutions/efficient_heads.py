@@ -424,7 +424,7 @@ check_close(
     layer.forward(tokens[:, 2:]),
     means[:, 2:],
     mistakes={
-        "the chunk's tokens are lined up with the first keys; they are the last": [[[2, 0], [3, 3], [4, 3]]],
+        "the chunk's tokens are lined up with the first keys; they should be with the last": [[[2, 0], [3, 3], [4, 3]]],
         "tokens of the chunk see later ones: the mask is missing": [[[4.0, 4.0]] * 3],
         "nothing is remembered": [[[6.0, 3.0], [3.0, 5.0], [14 / 3, 14 / 3]]],
     },
@@ -845,7 +845,7 @@ check_close(
     ascending(pruned[0]),
     [[1.0, 2.0, 5.0, 6.0, 7.0, 8.0]],
     mistakes={
-        "the heads are counted from 1, but they count from 0": [[3.0, 4.0, 5.0, 6.0, 7.0, 8.0]],
+        "the heads are counted from 0, not from 1": [[3.0, 4.0, 5.0, 6.0, 7.0, 8.0]],
         "the columns of a head are adjacent": [[1.0, 3.0, 4.0, 5.0, 7.0, 8.0]],
     },
 )

@@ -82,8 +82,8 @@ from mha_lib.transformer import FeedForward
 #
 # <details><summary>Hint: the parts</summary>
 #
-# Add two embeddings, one for tokens and one for positions. Then come `num_layers` pre-norm blocks, a last norm and
-# a linear layer to `vocab_size`. Put the blocks into an `nn.ModuleList`.
+# Add two embeddings, one for tokens and one for positions. `num_layers` pre-norm blocks, a last norm and a linear
+# layer to `vocab_size` follow. Put the blocks into an `nn.ModuleList`.
 # </details>
 #
 # <details><summary>Hint: the cache</summary>
