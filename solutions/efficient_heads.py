@@ -424,7 +424,7 @@ check_close(
     layer.forward(tokens[:, 2:]),
     means[:, 2:],
     mistakes={
-        "the chunk's tokens are lined up with the first keys; they should be with the last": [[[2, 0], [3, 3], [4, 3]]],
+        "the chunk's tokens are lined up with the first keys, not with the last": [[[2, 0], [3, 3], [4, 3]]],
         "tokens of the chunk see later ones: the mask is missing": [[[4.0, 4.0]] * 3],
         "nothing is remembered": [[[6.0, 3.0], [3.0, 5.0], [14 / 3, 14 / 3]]],
     },
