@@ -44,7 +44,7 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # # All heads at once, in PyTorch
 #
 # You build the multi-head attention that models are trained with: one product makes the queries of all heads, one
-# transposition gives each head its own, one batched product computes the attention of all heads and sequences.
+# transposition gives each head its own, and one batched product computes the attention of all heads and sequences.
 # You then deal with half precision, queries that have nothing to attend to, gradients, dropout, and a mask that
 # moves with the layer.
 #

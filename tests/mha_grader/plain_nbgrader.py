@@ -329,7 +329,7 @@ the folder of the sources and nothing else. Each hand-in had a run of its own, i
 *Deserves* is the score that the hidden tests give to the code in the hand-in, wherever in the notebook it is, if it
 can be identified; the target of a link was not handed in. *No score* means that the command ended with an
 error for this hand-in, so that the gradebook has no test score for it. The remark is on nbgrader's run,
-the status is the one that `mha-grade` records.
+and the status is the one that `mha-grade` records.
 
 nbgrader gives the deserved score to {right} of these {count} hand-ins, another one to {other}, and none to {none},
 of which {nothing} deserve nothing; `mha-grade` gives the deserved score to {ours}.
