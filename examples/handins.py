@@ -333,7 +333,7 @@ HANDINS: Mapping[str, Mapping[str, HandIn]] = {
         "s13": HandIn("right, without any metadata", damage=_untag, status="repaired"),
         "s14": HandIn("right, in a file of another name", files=_renamed, status="repaired"),
         "s15": HandIn(
-            "a web page in the place of a notebook", files=_web_page, status="not-json", lost=EVERYTHING
+            "a web page in place of a notebook", files=_web_page, status="not-json", lost=EVERYTHING
         ),
         "s16": HandIn("a folder without a notebook", files=_nothing, status="missing", lost=EVERYTHING),
         "s17": HandIn("right, with odd files beside it", files=_odd_files),

@@ -1,6 +1,6 @@
 """Multi-head attention, written to be read.
 
-At the top of the package stands every piece that the course builds, under the name that the course gives it:
+The top of the package contains every piece that the course builds, under the name that the course gives it:
 
 =========================  ===============================================================================
 `mha_lib.attention`        softmax and scaled dot-product attention, in NumPy
@@ -21,7 +21,7 @@ At the top of the package stands every piece that the course builds, under the n
 `mha_lib.fused`            attention written to be fast, equal to the readable layers (needs torch)
 =========================  ===============================================================================
 
-Below stand the rooms, each with a map of its own in its docstring:
+The subpackages follow, each with a map of its own in its docstring:
 
 =========================  ===============================================================================
 `mha_lib.experiments`      what chapters run to settle a question (needs torch)

@@ -15,11 +15,11 @@ import numpy as np
 def check_attention(candidate: Callable[..., Any]) -> None:
     """Raise an error unless `candidate(Q, K, V, mask=None)` is scaled dot-product attention.
 
-    Call it only with what its contract allows, and pass the mask by position or by name. Accept every right
+    Call it only with what its contract allows, and pass the mask by position or by name. Accept every correct
     style: loops, another order of operations, single precision inside. So compare with a
-    tolerance: 1e-5 if no score q·k/√d_k, masked or not, is above 10 in size and no value is above 5; 1e-2 with
-    larger scores; and more, in proportion, with larger values. Pass float64 arrays, and do not compare dtypes. The
-    pair may be a tuple or a list.
+    tolerance: 1e-5 if no score q·k/√d_k, masked or not, is above 10 in absolute value and no value is above 5;
+    1e-2 with larger scores; and more, in proportion, with larger values. Pass float64 arrays, and do not compare
+    dtypes. The pair may be a tuple or a list.
 
     Args:
         candidate: takes Q `(..., n, d_k)`, K `(..., m, d_k)`, V `(..., m, d_v)`, the same leading axes in all,
@@ -92,7 +92,7 @@ def check_attention(candidate: Callable[..., Any]) -> None:
 def check_split_heads(candidate: Callable[..., Any]) -> None:
     """Raise an error unless `candidate(x, num_heads)` gives each head its own block of features.
 
-    Call it only with what its contract allows, and accept every right style.
+    Call it only with what its contract allows, and accept every correct style.
 
     Args:
         candidate: takes x `(batch, n, d_model)` and a positive number of heads; returns
@@ -133,7 +133,7 @@ def check_split_heads(candidate: Callable[..., Any]) -> None:
 def check_multi_head_attention(candidate: Callable[..., Any]) -> None:
     """Raise an error unless `candidate(X, W_Q, W_K, W_V, W_O, num_heads, mask=None)` is multi-head attention.
 
-    Call it only with what its contract allows, and accept every right style. What `check_attention` says of
+    Call it only with what its contract allows, and accept every correct style. What `check_attention` says of
     tolerances, dtypes and scores holds here as well, in every head; what it says of values holds for X @ W_V
     and for the output.
 

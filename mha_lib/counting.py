@@ -8,7 +8,7 @@ def count_parameters(
 ) -> int:
     """Number of parameters of W_Q, W_K, W_V and W_O together: all their entries, and the biases if there are any.
 
-    Query heads that share key heads and value heads make W_K and W_V narrower, and W_Q and W_O not. A bias has
+    Query heads that share key heads and value heads make W_K and W_V narrower, but not W_Q and W_O. A bias has
     one number for each column of its weights.
 
     Args:

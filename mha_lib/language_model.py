@@ -12,9 +12,9 @@ class LanguageModel(nn.Module):
 
     A fresh model with `num_layers=5`, `d_model=32` and four heads learns a simple rule in a hundred steps of
     AdamW with learning rate 0.003. Each step sees 24 texts of 12 tokens, from a vocabulary of 12. In these
-    texts, each token follows by a one-to-one rule from the token three places back. On unseen texts, the mean
+    texts, each token follows by a one-to-one rule from the token three positions back. On unseen texts, the mean
     of the losses after 5, 8 and 11 tokens is then below 0.6 nats. To learn this, the model needs positions,
-    residual connections, norms, and parameters that an optimizer finds. There is no dropout.
+    residual connections, norms, and parameters that an optimiser finds. There is no dropout.
 
     Args:
         vocab_size: number of different tokens.

@@ -13,7 +13,7 @@ def causal_mask(n: int, m: int | None = None) -> np.ndarray:
         m: number of keys, an int of at least `n`. None means as many keys as queries.
 
     Returns:
-        Boolean `(n, m)`. Entry (i, j), counted from 0, is True exactly if j <= i + (m - n).
+        Boolean `(n, m)`. Entry (i, j), counted from 0, is True exactly when j <= i + (m - n).
 
     Raises:
         ValueError: if `n` is larger than `m` (not graded).
@@ -65,8 +65,8 @@ def decoder_mask(n: int, keep: np.ndarray | None = None) -> np.ndarray:
 
     Returns:
         Boolean, broadcastable to `(batch, heads, n, n)`, for example `(batch, 1, n, n)`; without `keep`,
-        `(n, n)` and `(1, 1, n, n)` are both right. The entry for query i and key j is True exactly if j <= i
-        and token j is real, even where query i is padding.
+        `(n, n)` and `(1, 1, n, n)` are both right. The entry for query i and key j is True exactly when j <= i and
+        token j is real, even where query i is padding.
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.3.
 

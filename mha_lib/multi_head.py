@@ -25,7 +25,7 @@ def multi_head_attention(
     Args:
         X: tokens `(batch, n, d_model)`; n may be 1.
         W_Q, W_K, W_V, W_O: weights `(d_model, d_model)`, used as `X @ W`. Head i owns the columns
-            `i*d_k … (i+1)*d_k - 1` of the first three and the *rows* of these numbers of `W_O`.
+            `i*d_k … (i+1)*d_k - 1` of the first three and the *rows* of `W_O` with the same numbers.
         num_heads: number of heads, an int that divides `d_model` (you need not check it).
         mask: None or boolean, True = may attend: `(n, n)` or `(batch, 1, n, n)` (padding: `(batch, 1, 1, n)`),
             not `(batch, n, n)`. Every query has at least one key.

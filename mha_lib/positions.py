@@ -51,7 +51,7 @@ def sliding_window_mask(n: int, m: int, window: int) -> torch.Tensor:
         window: number of keys that a query sees, itself included; an int that may be larger than `m`.
 
     Returns:
-        Boolean tensor `(n, m)`, True = may attend. Nothing later is seen.
+        Boolean tensor `(n, m)`, True = may attend. No query sees a later key.
 
     Raises:
         ValueError: if `window` is less than 1; the message contains `window`.

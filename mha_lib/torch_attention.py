@@ -12,7 +12,7 @@ from mha_lib.heads import head_dim
 def attention(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, mask: torch.Tensor | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Scaled dot-product attention: softmax(Q Kᵀ / √d_k) V, also for queries that may attend to nothing.
+    """Scaled dot-product attention: softmax(Q Kᵀ / √d_k) V, even for queries that may attend to nothing.
 
     Args:
         Q: queries `(..., n, d_k)`.
@@ -70,9 +70,9 @@ class MultiHeadAttention(nn.Module):
     Args:
         d_model: number of features.
         num_heads: number of heads; it divides `d_model`.
-        dropout: probability that a *weight* is set to zero, after the softmax and in training only; the others
-            grow by 1 / (1 - dropout), as with `nn.Dropout`. Each weight of every head, query, key and sequence
-            is drawn independently, at every call. With 1.0, the output in training is `out_proj.bias`.
+        dropout: probability that a *weight* is set to zero, after the softmax and in training only; the others are
+            multiplied by 1 / (1 - dropout), as with `nn.Dropout`. Each weight of every head, query, key and
+            sequence is drawn independently, at every call. With 1.0, the output in training is `out_proj.bias`.
 
     Raises:
         ValueError: if `num_heads` does not divide `d_model` (not graded).
@@ -128,7 +128,7 @@ class CausalSelfAttention(nn.Module):
 
     The submodules are linear layers with bias: `qkv_proj` maps `d_model` features to 3·d_model, first all
     queries, then all keys, then all values; `out_proj` maps `d_model` features to `d_model`. Nothing else is
-    trained: the mask is no parameter that needs a gradient. `.to()` moves everything that the layer needs to
+    trained: the mask is not a parameter that requires a gradient. `.to()` moves everything that the layer needs to
     another dtype and *device*. There is no dropout.
 
     Args:
@@ -178,7 +178,7 @@ class CausalSelfAttention(nn.Module):
 def from_builtin(builtin: nn.MultiheadAttention) -> MultiHeadAttention:
     """A `MultiHeadAttention` that computes what PyTorch's own layer computes.
 
-    The two layers read masks the opposite way: True means "ignore" to the built-in one and "may attend" here.
+    The two layers read masks in opposite ways: True means "ignore" to the built-in one and "may attend" here.
 
     Args:
         builtin: an `nn.MultiheadAttention` with any `batch_first`, with or without `bias`, with any
@@ -186,11 +186,11 @@ def from_builtin(builtin: nn.MultiheadAttention) -> MultiHeadAttention:
             is not changed.
 
     Returns:
-        A layer that takes `(batch, n, d_model)`, whatever the `batch_first` of `builtin`. Its weights are
-        copies, which later changes of `builtin` do not reach. They can be trained: they need gradients, and an
-        optimizer takes them (it takes leaves only). Its biases are 0 where `builtin` has none. Its dtype,
-        device, dropout and mode (training or eval) are those of `builtin`. The tests read the mode from
-        `training`, and dropout from outputs: store the probability under any name.
+        A layer that takes `(batch, n, d_model)`, whatever the `batch_first` of `builtin`. Its weights are copies,
+        which later changes of `builtin` do not affect. They can be trained: they require gradients, and an
+        optimiser takes them (it takes leaves only). Its biases are 0 where `builtin` has none. Its dtype, device,
+        dropout and mode (training or eval) are those of `builtin`. The tests read the mode from `training`, and
+        dropout from outputs: store the probability under any name.
 
     Source: the documentation of torch.nn.MultiheadAttention.
 
@@ -223,15 +223,15 @@ def sdpa_attention(
 ) -> torch.Tensor:
     """The output of `attention`, through PyTorch's fused kernels.
 
-    What a kernel gives a query that may attend to nothing depends on the kernel.
+    The result for a query that may attend to nothing depends on the kernel.
 
     Args:
         Q, K, V, mask: as for `attention`, in every dtype and with any number of leading axes.
 
     Returns:
         The output `(..., n, d_v)` alone, equal to that of `attention`; 0 for a query that may attend to
-        nothing. The points depend on the values; the instructor sees if no call of
-        `scaled_dot_product_attention` is there.
+        nothing. The points depend on the values; the instructor sees whether your code calls
+        `scaled_dot_product_attention`.
 
     Source: Dao et al. 2022, FlashAttention, section 3.1; the documentation of
     torch.nn.functional.scaled_dot_product_attention.

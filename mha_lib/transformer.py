@@ -78,7 +78,7 @@ class TransformerBlock(nn.Module):
         self.norm2 = nn.LayerNorm(d_model)
 
     def forward(self, x: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
-        """Apply both sublayers. Training and eval mode give the same.
+        """Apply both sublayers. Training and eval mode give the same result.
 
         Args:
             x: tokens `(batch, n, d_model)`, n from 1.

@@ -44,7 +44,7 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # # All heads at once, in PyTorch
 #
 # You build the multi-head attention that models are trained with: one product makes the queries of all heads, one
-# transposition gives each head its own, one batched product computes the attention of all heads and sequences.
+# transposition gives each head its own, and one batched product computes the attention of all heads and sequences.
 # You then deal with half precision, queries that have nothing to attend to, gradients, dropout, and a mask that
 # moves with the layer.
 #
@@ -66,12 +66,12 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
 # points. Any code that meets the contract is right. The tests write their own numbers into a layer's parameters,
-# so it does not matter how you initialise them. Use PyTorch; `nn.MultiheadAttention` itself is no answer to items
-# 2 and 3: its parameters have other names.
+# so it does not matter how you initialise them. Use PyTorch; `nn.MultiheadAttention` itself is not an answer to
+# items 2 and 3: its parameters have other names.
 #
 # `batch` counts sequences, `n` queries, `m` keys and values. `d_model` is the width of the layer, `d_k` that of a
 # head's queries and keys, `d_v` that of its values. No function changes its arguments in place. In a **mask**,
-# `True` means that the query *may* attend to the key. A query that may attend to **nothing** is no error: its
+# `True` means that the query *may* attend to the key. A query that may attend to **nothing** is not an error: its
 # weights and its output are 0, and every gradient stays finite.
 
 # %% role="given" id="imports"
@@ -108,13 +108,13 @@ from mha_lib.heads import head_dim
 #
 # **Points** {points attention} · **Book** *Batched attention*, section *One kernel*, and *Masks and fused kernels*
 #
-# Formula and shapes are those you know:
+# The formula and the shapes are those that you know:
 #
 # $$\operatorname{attention}(Q, K, V) = \operatorname{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V.$$
 #
-# Three things are new. The tensors may be in half precision: the largest `float16` is 65,504, and a `bfloat16`
-# has three digits. A query may have no key at all, for example in a sequence of padding alone. And gradients must
-# pass through.
+# Three things are new. The tensors may be in half precision: the largest `float16` is 65,504, and a `bfloat16` has
+# about three significant digits. A query may have no key at all, for example in a sequence of padding alone. And
+# gradients must pass through.
 #
 # <details><summary>Hint: the mask</summary>
 #
@@ -244,7 +244,7 @@ def values(rng):
     example="attention(torch.ones(2, 1), torch.tensor([[1.0]]), torch.tensor([[10.0]]))",
 )
 def other_sizes(rng):
-    "There may be more queries than keys, as many, a single query, or a single key."
+    "There may be more queries than keys, equally many, a single query, or a single key."
     for n, m in ((7, 4), (6, 6), (1, 5), (5, 1), (1, 1)):
         expect_output(*scalar_qkv(rng, n=n, m=m))
 
@@ -322,7 +322,7 @@ def mask_with_as_many_keys_as_queries(rng):
     "torch.tensor([[[[True, False]]], [[[False, True]]]]))",
 )
 def mask_for_each_sequence(rng):
-    "A mask (n, m) holds for all sequences and heads; a mask (batch, 1, n, m) gives each sequence its own."
+    "A mask (n, m) applies to all sequences and heads; a mask (batch, 1, n, m) gives each sequence its own."
     expect_output(*undecided_qkv(rng, 2, 3), random_mask(rng, 5, 7))
     expect_output(*undecided_qkv(rng, 2, 3), random_mask(rng, 2, 1, 5, 7))
 
@@ -502,7 +502,7 @@ def inputs_unchanged(rng):
 # <details><summary>Hint: dropout</summary>
 #
 # An `nn.Dropout` made in `__init__` knows whether the layer is in training. Apply it to the weights, before they
-# meet the values.
+# are multiplied by the values.
 # </details>
 
 # %% role="solution" item="MultiHeadAttention"
@@ -742,7 +742,7 @@ def everything_dropped(rng):
 
 @part(points=1, needs=("several_heads", "mask"))
 def dropout_of_weights(rng):
-    "Dropout removes weights, in each head independently, and the others grow by 1/(1 - dropout)."
+    "Dropout removes weights, in each head independently, and the others are multiplied by 1/(1 - dropout)."
     parameters = numbers(rng, 8, 2) | {"out_proj.weight": torch.eye(8)}
     layer, expected = twins(MultiHeadAttention, reference.MultiHeadAttention, parameters, 8, 2, dropout=0.5)
     layer.train()
@@ -756,7 +756,9 @@ def dropout_of_weights(rng):
     doubled = ((blocks[0] - 2 * blocks[1]).abs() <= 1e-4).all(dim=-1)
     kept = ((blocks[0] - blocks[1]).abs() <= 1e-4).all(dim=-1)
     expect(not kept.all(), "in training nothing was dropped")
-    expect(not (dropped | kept).all(), "the weights that are not dropped should grow by 1/(1 - dropout)")
+    expect(
+        not (dropped | kept).all(), "the weights that are not dropped should be multiplied by 1/(1 - dropout)"
+    )
     expect((dropped | doubled).all(), "something other than weights was dropped")
     expect(dropped.any() and doubled.any(), "all weights of all tokens were dropped or kept together")
 
@@ -872,7 +874,7 @@ for heads in (1, 4, 16, 64):
 # **Book** *Batched attention*, sections *One product for all three* and *A mask that moves along*
 #
 # In a language model every token attends to itself and to earlier ones. The mask is always the same, so the layer
-# holds it. Queries, keys and values come from the same `x`, so one linear layer can make all three: its output
+# stores it. Queries, keys and values come from the same `x`, so one linear layer can make all three: its output
 # holds **first all queries, then all keys, then all values**, each `d_model` wide and cut into heads as before.
 #
 # **Worked example.** One head, one feature: `qkv_proj.weight` is 0 for query and key, so all scores are 0, and 1
@@ -885,8 +887,8 @@ for heads in (1, 4, 16, 64):
 #
 # <details><summary>Hint: moving the mask</summary>
 #
-# `self.register_buffer("causal", mask, persistent=False)` makes the mask a buffer: it moves with the layer, is no
-# parameter, and is not in the state dict. Or make the mask in `forward`, on the device of `x`. A mask in a plain
+# `self.register_buffer("causal", mask, persistent=False)` makes the mask a buffer: it moves with the layer, is not
+# a parameter, and is not in the state dict. Or make the mask in `forward`, on the device of `x`. A mask in a plain
 # attribute stays where it was made.
 # </details>
 #
@@ -1054,13 +1056,13 @@ def moves_to_another_device(rng):
 
 @part(points=1, needs="one_token")
 def nothing_else_is_trained(rng):
-    "An optimizer is given the weights and biases of the two linear layers, and no mask."
+    "An optimiser is given the weights and biases of the two linear layers, and no mask."
     found = parameters_of(layers(rng)[0], "requires_grad", "shape")
     trained = sum(int(np.prod(shape)) for requires_grad, shape in found if requires_grad)
     right = 4 * 6 * 6 + 4 * 6
     expect(
         trained <= right,
-        f"both linear layers have {right} numbers together, but the layer asks for gradients of {trained}",
+        f"both linear layers have {right} numbers together, but {trained} numbers of the layer require gradients",
     )
 
 
@@ -1218,7 +1220,7 @@ def biases(rng):
 
 @part(points=2)
 def same_output(rng):
-    "The new layer computes what a built-in layer computes that takes (batch, n, d_model) itself."
+    "The new layer computes what a built-in layer with batch_first=True computes."
     builtin, here = builtins(rng)
     layer = converted(builtin)
     layer.eval()
@@ -1243,7 +1245,7 @@ def built_in_layer_without_biases(rng):
 
 @part(points=1, needs="projections")
 def weights_are_copies(rng):
-    "Later changes to the built-in layer do not reach the new one."
+    "Later changes to the built-in layer do not affect the new one."
     builtin, here = builtins(rng)
     layer = converted(builtin)
     zeros = {"in_proj_weight": tensor(np.zeros((3 * D_MODEL, D_MODEL)))}
@@ -1301,19 +1303,21 @@ def mode(rng):
         # With dropout=1.0 no output rests on a draw.
         before = layer(x)
         getattr(layer, name)()
-        expect_close(layer(x), before, what="the output after it is set to the mode in which it should be")
+        expect_close(
+            layer(x), before, what="the output after the layer is set to the mode in which it should be"
+        )
 
 
 @part(points=1, needs="projections")
 def can_be_trained(rng):
-    "Gradients reach the parameters of the new layer, and these are leaves, as an optimizer wants them."
+    "Gradients reach the parameters of the new layer, and these are leaves, as an optimiser requires."
     builtin, _ = builtins(rng)
     x = tensor(rng.normal(size=(2, 5, D_MODEL)))
     names, layer = [f"{name}.weight" for name in NAMES], converted(builtin)
     for name, found in zip(names, gradients(layer, [x], names, x), strict=True):
         expect(found is not None, f"no gradient reaches {name}")
     leaves = all(is_leaf for (is_leaf,) in parameters_of(layer, "is_leaf"))
-    expect(leaves, "an optimizer refuses a parameter that is no leaf: it was computed from other tensors")
+    expect(leaves, "an optimiser refuses a parameter that is not a leaf: it was computed from other tensors")
 
 
 ### END HIDDEN TESTS
@@ -1347,7 +1351,9 @@ check_close(
     "output",
     sdpa_attention(Q, K, V),
     torch.tensor([[2.0, 3.0], [2.8, 2.0]]),
-    mistakes={"the scores are scaled twice: the kernel does it by itself": [[2.0, 3.1716], [2.3923, 2.6795]]},
+    mistakes={
+        "the scores are scaled twice: the kernel scales them itself": [[2.0, 3.1716], [2.3923, 2.6795]]
+    },
 )
 mask = torch.tensor([[True, True, False], [False, True, True]])  # (n, m)
 check_close(
@@ -1398,7 +1404,7 @@ def scale(rng):
     example="sdpa_attention(torch.ones(2, 1), torch.tensor([[1.0]]), torch.tensor([[10.0]]))",
 )
 def other_sizes(rng):
-    "There may be more queries than keys, as many, a single query, or a single key."
+    "There may be more queries than keys, equally many, a single query, or a single key."
     for n, m in ((7, 4), (6, 6), (1, 5), (5, 1), (1, 1)):
         expect_output(*scalar_qkv(rng, n=n, m=m))
 
@@ -1430,7 +1436,7 @@ def mask_with_as_many_keys_as_queries(rng):
     "torch.arange(4.0).view(2, 1, 2, 1), torch.tensor([[[[True, False]]], [[[False, True]]]]))",
 )
 def mask_for_each_sequence(rng):
-    "A mask (n, m) holds for all sequences and heads; a mask (batch, 1, n, m) gives each sequence its own."
+    "A mask (n, m) applies to all sequences and heads; a mask (batch, 1, n, m) gives each sequence its own."
     expect_output(*scalar_qkv(rng, 2, 3), random_mask(rng, 5, 7))
     expect_output(*scalar_qkv(rng, 2, 3), random_mask(rng, 2, 1, 5, 7))
 
@@ -1494,5 +1500,5 @@ for n in (128, 256, 512, 1024):
 # %% [markdown] id="hand_in"
 # ## Before you hand in
 #
-# Restart the kernel, run all cells, save, and hand in this file under its name. If you learn alone and have
+# Restart the kernel, run all cells, save, and hand in this file without renaming it. If you learn alone and have
 # installed the course's package, `mha-grade check batched_torch.ipynb` runs the hidden tests on your code.

@@ -27,7 +27,7 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # %% [markdown] id="intro"
 # # Heads that are shared, cached and pruned
 #
-# A model that writes text makes one token at a time, and each new token attends to all earlier ones. The
+# A model that writes text generates one token at a time, and each new token attends to all earlier ones. The
 # arithmetic of the heads is then cheap; reading their keys and values from memory takes the time. You build the
 # three usual remedies: query heads *share* keys and values, a *cache* keeps keys and values from token to
 # token, and heads that do little are *pruned*.
@@ -271,7 +271,7 @@ def inputs_unchanged(rng):
 #
 # <details><summary>Hint</summary>
 #
-# Everything multiplies. And how many arrays does a layer keep?
+# The result is a product. How many arrays does a layer keep?
 # </details>
 
 # %% role="solution" item="kv_cache_bytes"
@@ -424,7 +424,7 @@ check_close(
     layer.forward(tokens[:, 2:]),
     means[:, 2:],
     mistakes={
-        "the chunk's tokens are lined up with the first keys; they are the last": [[[2, 0], [3, 3], [4, 3]]],
+        "the chunk's tokens are lined up with the first keys, not with the last": [[[2, 0], [3, 3], [4, 3]]],
         "tokens of the chunk see later ones: the mask is missing": [[[4.0, 4.0]] * 3],
         "nothing is remembered": [[[6.0, 3.0], [3.0, 5.0], [14 / 3, 14 / 3]]],
     },
@@ -520,7 +520,7 @@ def token_by_token(rng):
     "[np.array([[[2.0], [4.0]]]), np.array([[[9.0], [1.0]]])]))[1]",
 )
 def chunks(rng):
-    "In chunks of any sizes, the layer gives the outputs of causal attention on the whole sequence."
+    "In chunks of any size, the layer gives the outputs of causal attention on the whole sequence."
     X, weights = decided(rng, n=11)
     expect_outputs(CachedAttention(*weights), X, weights, *rng.permutation([2, 3, 4]), 2)
     expect_outputs(CachedAttention(*weights), X, weights, 1, 5, *rng.permutation([1, 4]))
@@ -845,7 +845,7 @@ check_close(
     ascending(pruned[0]),
     [[1.0, 2.0, 5.0, 6.0, 7.0, 8.0]],
     mistakes={
-        "the heads are counted from 1, but they count from 0": [[3.0, 4.0, 5.0, 6.0, 7.0, 8.0]],
+        "the heads are counted from 0, not from 1": [[3.0, 4.0, 5.0, 6.0, 7.0, 8.0]],
         "the columns of a head are adjacent": [[1.0, 3.0, 4.0, 5.0, 7.0, 8.0]],
     },
 )
@@ -1012,5 +1012,5 @@ plt.show()
 # %% [markdown] id="hand_in"
 # ## Before you hand in
 #
-# Restart the kernel, run all cells, save, and hand in this file under its name. If you learn alone and have
+# Restart the kernel, run all cells, save, and hand in this file without renaming it. If you learn alone and have
 # installed the course's package, `mha-grade check efficient_heads.ipynb` runs the hidden tests on your code.

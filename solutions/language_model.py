@@ -30,7 +30,7 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 #
 # You now combine all that you have built: embeddings, positions, heads, blocks, a mask and a cache. You train the
 # model on the source code of Python's own library, which is on every machine that runs this notebook. After five
-# minutes of training, it writes.
+# minutes of training, the model writes code.
 #
 # | no. | item | points | difficulty | importance | minutes |
 # |---|---|---|---|---|---|
@@ -82,8 +82,8 @@ from mha_lib.transformer import FeedForward
 #
 # <details><summary>Hint: the parts</summary>
 #
-# Add two embeddings, one for tokens and one for positions. Then come `num_layers` pre-norm blocks, a last norm and
-# a linear layer to `vocab_size`. Put the blocks into an `nn.ModuleList`.
+# Add two embeddings, one for tokens and one for positions. `num_layers` pre-norm blocks, a last norm and a linear
+# layer to `vocab_size` follow. Put the blocks into an `nn.ModuleList`.
 # </details>
 #
 # <details><summary>Hint: the cache</summary>
@@ -101,12 +101,12 @@ model = LanguageModel(vocab_size=10, d_model=8, num_heads=2, num_layers=3, conte
 ids = torch.arange(20).view(2, 10) % 7  # (batch, n)
 logits = model(ids)
 check_equal("the shape of the logits", torch.tensor(logits.shape), torch.tensor([2, 10, 10]))
-check_close("the first four places do not depend on the others", model(ids[:, :4]), logits[:, :4].detach())
+check_close("the first four positions do not depend on the others", model(ids[:, :4]), logits[:, :4].detach())
 check_close("a batch of one gives the same", model(ids[1:]), logits[1:].detach())
 changed = ids.clone()
 changed[:, 0] = 8
 moved = (model(changed) - logits).abs().amax(dim=(0, 2))  # (n,)
-check_equal("every place depends on the first token", moved > 1e-7, torch.ones(10, dtype=torch.bool))
+check_equal("every position depends on the first token", moved > 1e-7, torch.ones(10, dtype=torch.bool))
 ### BEGIN HIDDEN TESTS
 
 
@@ -134,7 +134,7 @@ def model_of(rng, *sizes):
 
 @part(points=2)
 def reads_the_text(rng):
-    "The logits have the right shape, and at every position they depend on its token and on the first token."
+    "The logits have the right shape, and those at each position depend on the token there and on the first token."
     model, ids = model_of(rng), drawn(rng)
     got = logits_of(model, ids)
     for place in (0, 5):
@@ -142,7 +142,7 @@ def reads_the_text(rng):
         other[:, place] = (ids[:, place] + 1) % VOCABULARY
         change = (logits_of(model, other) - got).abs().amax(dim=(0, 2))  # (n,)
         expect(
-            bool((change[place:] > 1e-7).all()), "the logits do not depend on all tokens up to their place"
+            bool((change[place:] > 1e-7).all()), "the logits do not depend on all tokens up to their position"
         )
 
 
@@ -154,7 +154,9 @@ def no_look_ahead(rng):
     for place in (1, 4, 8):
         other = ids.clone()
         other[:, place:] = (ids[:, place:] + 1) % VOCABULARY
-        expect_close(logits_of(model, other)[:, :place], got[:, :place], what="the logits of earlier places")
+        expect_close(
+            logits_of(model, other)[:, :place], got[:, :place], what="the logits of earlier positions"
+        )
 
 
 @part(points=2, needs="no_look_ahead")
@@ -192,7 +194,7 @@ def each_sequence_by_itself(rng):
 
 
 def text_of(rng, rule, batch):
-    """Three random tokens, and then each one by the rule from the one three places back."""
+    """Three random tokens, and then each one by the rule from the one three positions back."""
     ids = np.zeros((batch, CONTEXT), dtype=int)
     ids[:, :3] = rng.integers(len(rule), size=(batch, 3))
     for place in range(3, CONTEXT):
@@ -504,5 +506,5 @@ plt.show()
 # %% [markdown] id="hand_in"
 # ## Before you hand in
 #
-# Restart the kernel, run all cells, save, and hand in this file under its name. If you learn alone and have
+# Restart the kernel, run all cells, save, and hand in this file without renaming it. If you learn alone and have
 # installed the course's package, `mha-grade check language_model.ipynb` runs the hidden tests on your code.

@@ -32,9 +32,9 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # %% [markdown] id="intro"
 # # Heads in today's models
 #
-# The heads of 2017 know nothing of order, cache a key and a value for every head and token, and put no limit on
+# The heads of 2017 know nothing about order, cache a key and a value for every head and token, and put no limit on
 # their scores. You build what most models use instead: rotary positions, a sliding window, keys and values from
-# one small latent vector (and the trick that never forms them), and queries and keys of length 1.
+# one small latent vector (and the trick that avoids forming them), and queries and keys of length 1.
 #
 # | no. | item | points | difficulty | importance | minutes |
 # |---|---|---|---|---|---|
@@ -336,7 +336,7 @@ check_equal(
     sliding_window_mask(5, 5, window=9),
     torch.ones(5, 5, dtype=torch.bool).tril(),
 )
-check_raises("a window of nothing is refused", sliding_window_mask, 3, 4, 0, error=ValueError, mentions=(0,))
+check_raises("a window of size 0 is refused", sliding_window_mask, 3, 4, 0, error=ValueError, mentions=(0,))
 ### BEGIN HIDDEN TESTS
 
 import torch
@@ -434,7 +434,7 @@ check_close(
     "the worked example",
     latent_attention(x, W_Q, W_DKV, W_UK, W_UV, W_O, num_heads=2),
     means,
-    mistakes={"the values are those of the keys: they are made with W_UV": [[[3.0, 3.0], [3.0, 3.0]]]},
+    mistakes={"the values were made with W_UK, like the keys; use W_UV": [[[3.0, 3.0], [3.0, 3.0]]]},
 )
 
 check_close(
@@ -580,15 +580,15 @@ def inputs_unchanged(rng):
 # **Points** {points latent_attention_absorbed} · **Book** *Heads since 2023*, section *The absorbed form*
 #
 # A cache of c saves memory. But if the model makes the keys and values of all earlier tokens from it for every
-# new token, this adds much work. It need not do so: a score is
+# new token, this adds a lot of work. It need not do so: a score is
 #
 # $$q \cdot (c\,W_{UK}) = (q\,W_{UK}^\top) \cdot c,$$
 #
 # so you can apply W_UK to the query, once, and compare the result with c itself. The values can wait as well: first
 # average the c's, then multiply the average by W_UV. Keys and values are never formed.
 #
-# **Worked example.** The second feature of the two tokens, ±1e9, is their latent. Times 1e30 it does not fit into
-# `float32`, but the average of the two latents is 0.
+# **Worked example.** The second feature of the two tokens, ±1e9, is their latent. Multiplied by 1e30, it does not
+# fit into `float32`, but the average of the two latents is 0.
 #
 # ```python
 # x = torch.tensor([[[3.0, 1e9], [3.0, -1e9]]])
@@ -929,8 +929,8 @@ def inputs_unchanged(rng):
 #
 # <details><summary>Hint: reach</summary>
 #
-# In one layer the farthest key stands window − 1 positions back. What it holds in the next layer has reached back
-# as far again.
+# In one layer the farthest key stands window − 1 positions back. In the next layer, the token at this key has
+# itself seen as far back again.
 # </details>
 
 # %% role="solution" item="answers"
@@ -999,5 +999,5 @@ parts = part_for_each(
 # %% [markdown] id="hand_in"
 # ## Before you hand in
 #
-# Restart the kernel, run all cells, save, and hand in this file under its name. If you learn alone and have
+# Restart the kernel, run all cells, save, and hand in this file without renaming it. If you learn alone and have
 # installed the course's package, `mha-grade check modern_heads.ipynb` runs the hidden tests on your code.

@@ -324,8 +324,8 @@ def input_unchanged(rng):
 
 # %% [markdown] id="see_reshape"
 # **Look at it.** The most common mistake here gives the right shape and no error, and a second mistake undoes it
-# without a trace. Below, the tens tell the token and the ones the feature. Which tokens does head 0 get, and what
-# comes back?
+# without a trace. Below, the tens digit gives the token and the ones digit the feature. Which tokens does head 0
+# get, and what comes back?
 
 # %% role="show" id="show_reshape"
 tokens = 10 * np.arange(1, 5)[:, None] + np.arange(6)  # (n, d_model) = (4, 6)
@@ -357,7 +357,7 @@ print("two reshapes undo each other as well:         ", np.array_equal(wrong.res
 #
 # <details><summary>Hint: with the pieces that you have</summary>
 #
-# `attention` takes any leading axes, also `(batch, heads)`. So: project, split, attend, combine, project. Five
+# `attention` takes any leading axes, including `(batch, heads)`. So: project, split, attend, combine, project. Five
 # lines are enough.
 # </details>
 #
@@ -440,7 +440,7 @@ check_close(
             [[3, 4], [2.5, 2.5]],
         ],
         "both sequences got the mask of the first one": [[[2, 0], [3, 4]], [[1, 3], [3, 4]]],
-        "heads got the masks of sequences: which axis of the mask meets which axis of the scores?": [
+        "heads got the masks of sequences: which axis of the mask lines up with which axis of the scores?": [
             [[2, 4], [3, 8]],
             [[1, 4], [3, 5]],
         ],
@@ -535,7 +535,7 @@ def mask(rng):
     "np.eye(2), np.eye(2), 2, mask=np.tri(2, dtype=bool))",
 )
 def one_mask_for_all(rng):
-    "A mask of shape (n, n) holds for every sequence and every head; it may be passed by name, as mask=…"
+    "A mask of shape (n, n) applies to every sequence and every head; it may be passed by name, as mask=…"
     expect_output(*undecided_layer(rng, batch=3, n=5, num_heads=2, d_k=4), random_mask(rng, 5, 5))
     layer, mask = undecided_layer(rng, batch=2, n=7, num_heads=3, d_k=2), random_mask(rng, 7, 7)
     expect_close(
@@ -934,7 +934,7 @@ def inputs_unchanged(rng):
 #
 # **Points** {points count_parameters} · **Book** *Several heads*, section *What it costs*
 #
-# More heads make each head narrower. Does the layer then have more parameters, fewer, or as many? Count.
+# More heads make each head narrower. Does the layer then have more parameters, fewer, or the same number? Count.
 #
 # Some models save memory: several query heads *share* one head of keys and values (you will build this later).
 # There are `num_heads` query heads, but only `num_kv_heads` heads of keys and as many of values, each as wide as
@@ -1050,7 +1050,7 @@ def whole_number(rng):
 #
 # The product of an `(a, b)` and a `(b, c)` matrix has a·c entries. Each is a sum of b products: b multiplications
 # and b additions (the first adds to 0). So it takes 2·a·b·c floating-point operations. The docstring says which
-# products count. The number of heads is no argument: find out why.
+# products count. The number of heads is not an argument: find out why.
 #
 # **Worked example.** With one token of width 1 there are four projections of 2 operations each, one score and one
 # weighted value.
@@ -1171,5 +1171,5 @@ plt.show()
 # %% [markdown] id="hand_in"
 # ## Before you hand in
 #
-# Restart the kernel, run all cells, save, and hand in this file under its name. If you learn alone and have
+# Restart the kernel, run all cells, save, and hand in this file without renaming it. If you learn alone and have
 # installed the course's package, `mha-grade check multi_head.ipynb` runs the hidden tests on your code.

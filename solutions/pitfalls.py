@@ -41,9 +41,9 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # The checks of items 6 to 9 print a line for each thing that they try: `ok` or `no`.
 #
 # **How it is graded.** Your repaired functions meet the tests of earlier assignments, part by part. Your checks
-# get functions that they can call but not read: right ones in many styles, which they must accept, and known
+# get functions that they can call but not read: correct ones in many styles, which they must accept, and known
 # mistakes, which they should reject. Each rejected mistake earns points, but only if your check accepts every
-# right function. Use NumPy and nothing else.
+# correct function. Use NumPy and nothing else.
 #
 # The words are those of earlier assignments: `batch` counts sequences, `n` queries and `m` keys; a head is `d_k`
 # wide, its values are `d_v` wide, and the layer is `d_model` wide. Masks are boolean, `True` = may attend. No
@@ -233,7 +233,7 @@ def mended(rng):
 #
 # **Points** {points repaired_merge} · **Book** *Several heads*, section *From heads to features*
 #
-# This function goes the way back. It undoes the broken splitting above, so a round trip reveals nothing.
+# This function does the reverse. It undoes the broken splitting above, so a round trip reveals nothing.
 
 # %% role="given" id="broken_merge"
 from mha_lib.pitfalls.code.multi_head.combine_heads import combine_heads_without_transpose as broken_merge
@@ -329,8 +329,8 @@ def mended(rng):
 # Below are eight functions, each wrong in one way. Read them, run them, and name the mistake of each. `case_a` to
 # `case_c` should be `attention`, `case_d` `causal_mask`, `case_e` `decoder_mask`, `case_f` `softmax`, and `case_g`
 # and `case_h` `multi_head_attention`. The cases e, g and h call your own `repaired_causal`, `repaired_scale` and
-# `repaired_split`, under the names `causal_mask`, `attention` and `split_heads`. The names of the mistakes stand
-# below the cases.
+# `repaired_split`, under the names `causal_mask`, `attention` and `split_heads`. The names of the mistakes are
+# listed below the cases.
 
 # %% role="given" id="case_a"
 from mha_lib.pitfalls.code.single_head.attention import attention_scale_by_dk as case_a
@@ -531,7 +531,7 @@ parts = checker_parts(check_attention, "single_head.attention", right=1, each=0.
 #
 # **Points** {points check_split_heads} · **Book** *Several heads*, section *From features to heads*
 #
-# The check for item 3. Item 7 has an example of the form.
+# Write the check for item 3. Item 7 has an example of the form.
 #
 # <details><summary>Hint</summary>
 #
@@ -599,5 +599,5 @@ parts = checker_parts(check_multi_head_attention, "multi_head.multi_head_attenti
 # %% [markdown] id="end"
 # ## Before you hand in
 #
-# Restart the kernel, run all cells, save, and hand in this file under its name. If you learn alone and have
+# Restart the kernel, run all cells, save, and hand in this file without renaming it. If you learn alone and have
 # installed the course's package, `mha-grade check pitfalls.ipynb` runs the hidden tests on your code.

@@ -98,8 +98,8 @@ from mha_lib.heads import head_dim, split_heads, combine_heads
 #
 # and run the notebook again. The weights may also come from elsewhere, with the second line alone: write
 # `MiniLM.from_hub()` instead of `MiniLM()` in the next cell to download them once from the Hugging Face hub, or
-# `MiniLM(folder)` for a folder that holds `model.safetensors` and `tokenizer.json`. `minilm.py` accepts only the
-# right files (it compares their SHA-256). It holds all of the model but the attention: embeddings, norms,
+# `MiniLM(folder)` for a folder that contains `model.safetensors` and `tokenizer.json`. `minilm.py` accepts only the
+# right files (it compares their SHA-256). It contains all of the model but the attention: embeddings, norms,
 # feed-forward networks.
 
 # %% role="show" id="load_model"
@@ -127,8 +127,8 @@ print("Tokens of text 0:", *sample.tokens[0])
 #
 # <details><summary>Hint</summary>
 #
-# The same step occurs four times. If you write a function that applies one linear layer, you will forget no `.T`
-# and no bias.
+# The same step occurs four times. If you write a function that applies one linear layer, you will not forget a
+# `.T` or a bias.
 # </details>
 
 # %% role="solution" item="bert_attention"
@@ -408,7 +408,7 @@ def offset_0(rng):
 
 @part(points=1, example="offset_score(np.array([[[1.0, 0.0], [1.0, 0.0]]]), -1)")
 def direction(rng):
-    "A head that attends to the token before has a large score for −1; a head that attends ahead has a small one."
+    "A head that attends to the previous token has a large score for −1; a head that attends ahead has a small one."
     maps = np.stack([np.eye(6, k=-1), np.eye(6, k=1)])
     maps[0, 0, 0] = maps[1, -1, -1] = 1.0
     scores = offset_score(maps, -1)
@@ -628,7 +628,7 @@ def bias_of_dense_once(rng):
     "{'value': {'weight': np.eye(2), 'bias': np.full(2, 10.0)}}, 2, [1])",
 )
 def bias_of_values(rng):
-    "The bias of a head's values contributes exactly if the head does."
+    "The bias of a head's values contributes exactly when the head does."
     expect_kept(some_layer(rng, biased=["value"]), some_heads(rng, 2))
 
 
@@ -817,7 +817,7 @@ if model:
 #    for other texts.)
 # 4. `their_students`: in text 2, head 0-2 gives "their" → "students" the weight 1.00. What does this show?
 #     * `"a"`: the head has found out whom "their" means
-#     * `"b"`: nothing about meaning: the head attends to the token before, which is "students"
+#     * `"b"`: nothing about meaning: the head attends to the previous token, which is "students"
 #     * `"c"`: the model was trained on this sentence
 # 5. `agreement_head`: in text 5, "are" belongs to "keys" and not to "cabinet", which is nearer. Which stored head
 #    of layer 3 puts more than half of the weight of "are" on "keys"? (Its number in the layer.)
@@ -894,8 +894,8 @@ parts = part_for_each(
     expect_right,
     points=1,
     proves={
-        "previous_layer": "This question asks which layer has the head that looks at the token before.",
-        "previous_head": "This question asks which head looks at the token before.",
+        "previous_layer": "This question asks which layer has the head that looks at the previous token.",
+        "previous_head": "This question asks which head looks at the previous token.",
         "next_layer": "This question asks which layer has the head that looks at the next token.",
         "next_head": "This question asks which head looks at the next token.",
         "next_score": "This question asks how much weight that head puts on the next token.",
@@ -949,5 +949,5 @@ parts = part_for_each(
 # %% [markdown] id="hand_in"
 # ## Before you hand in
 #
-# Restart the kernel, run all cells, save, and hand in this file under its name. If you learn alone and have
+# Restart the kernel, run all cells, save, and hand in this file without renaming it. If you learn alone and have
 # installed the course's package, `mha-grade check real_heads.ipynb` runs the hidden tests on your code.

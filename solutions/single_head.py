@@ -271,7 +271,7 @@ def values(rng):
     example="attention(np.array([[1.0], [2.0], [3.0]]), np.array([[0.0], [1.0]]), np.array([[0.0], [10.0]]))",
 )
 def other_lengths(rng):
-    "There may be more queries than keys, as many, a single query, or a single key."
+    "There may be more queries than keys, equally many, a single query, or a single key."
     for n, m in [(8, 3), (6, 6), (1, 4), (5, 1), (1, 1)]:
         expect_output(*scalar_qkv(rng, n=n, m=m))
 
@@ -345,7 +345,7 @@ def square_mask(rng):
     "mask=np.array([[True, False]]))",
 )
 def one_mask_for_all(rng):
-    "A mask of shape (n, m) holds for every sequence and every head; it may be passed by name, as mask=…"
+    "A mask of shape (n, m) applies to every sequence and every head; it may be passed by name, as mask=…"
     mask = random_mask(rng, 5, 7)
     expect_output(*undecided_qkv(rng, 2), mask)
     arguments = undecided_qkv(rng, 2, 3)
@@ -368,7 +368,7 @@ def mask_for_each_sequence(rng):
     "np.array([[[[True, False]]]]))",
 )
 def mask_for_all_queries(rng):
-    "A mask of shape (batch, 1, 1, m), as for padding, holds for every query of a sequence."
+    "A mask of shape (batch, 1, 1, m), as for padding, applies to every query of a sequence."
     expect_output(*undecided_qkv(rng, 1, 3), random_mask(rng, 1, 1, 1, 7))
 
 
@@ -760,10 +760,10 @@ plot_weights(attention(queries, keys, keys, seen)[1], "the same under decoder_ma
 #
 # **Book** *One head*, section *Why √d_k*
 #
-# If the entries of a query and a key are independent with mean 0 and variance 1, so is each product of two
-# entries, and the dot product sums d_k of them. The cell measures the consequence: the variance of the scores
-# before and after dividing, and the largest of ten weights, averaged over many queries. (Ten equal weights would
-# be 0.1 each.)
+# If the entries of a query and a key are independent with mean 0 and variance 1, each product of two entries also
+# has mean 0 and variance 1, and the dot product sums d_k of them. The cell measures the consequence: the variance
+# of the scores before and after dividing, and the largest of ten weights, averaged over many queries. (Ten equal
+# weights would be 0.1 each.)
 
 # %% role="show" id="measure_scale"
 rng = np.random.default_rng(0)
@@ -780,7 +780,7 @@ for d_k in (4, 64, 1024):
 #
 # **Book** *One head*, section *What one head cannot do*, and *The limit of one head*
 #
-# A query has *one* row of weights in a head. If a token needs the contents of two places, it gets one weighted
+# A query has *one* row of weights in a head. If a token needs the contents of two positions, it gets one weighted
 # sum of both, and no linear read-out can separate independent contents again.
 #
 # The cell measures this. Every position holds four independent random numbers, its *content*. The target at each
@@ -928,5 +928,5 @@ parts = part_for_each(
 # %% [markdown] id="hand_in"
 # ## Before you hand in
 #
-# Restart the kernel, run all cells, save, and hand in this file under its name. If you learn alone and have
+# Restart the kernel, run all cells, save, and hand in this file without renaming it. If you learn alone and have
 # installed the course's package, `mha-grade check single_head.ipynb` runs the hidden tests on your code.

@@ -568,7 +568,7 @@ for depth, num_heads in ((1, 1), (1, 8), (2, 1), (4, 1)):
 #    through the stack, along the residual connections?
 # 4. `size_with_depth`: what happens to the size of the tokens as fresh *pre-norm* blocks are stacked?
 #     * `"a"`: it grows
-#     * `"b"`: it stays, since every block normalises
+#     * `"b"`: it stays the same, since every block normalises
 #     * `"c"`: it shrinks
 #
 # **Depth and heads.**
@@ -666,7 +666,7 @@ parts = part_for_each(
 #
 # <details><summary>Hint</summary>
 #
-# What are the queries, keys and values of the second block made from? And of the second head?
+# What are the queries, keys and values of the second block made from? And those of the second head?
 # </details>
 
 # %% [markdown] role="answer" item="depth"
@@ -684,5 +684,5 @@ parts = part_for_each(
 # %% [markdown] id="hand_in"
 # ## Before you hand in
 #
-# Restart the kernel, run all cells, save, and hand in this file under its name. If you learn alone and have
+# Restart the kernel, run all cells, save, and hand in this file without renaming it. If you learn alone and have
 # installed the course's package, `mha-grade check transformer_block.ipynb` runs the hidden tests on your code.

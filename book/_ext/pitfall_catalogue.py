@@ -41,7 +41,7 @@ class Pitfalls(SphinxDirective):
         section += told("An input that shows it.", inline(exposed.input))
         section += listing(exposed.call, "python")
         results = nodes.container(classes=["pitfall-results"])
-        for title, text in (("What comes", exposed.comes), ("What should come", exposed.expected)):
+        for title, text in (("The wrong result", exposed.comes), ("The right result", exposed.expected)):
             results += nodes.container("", told(title, []), listing(text, "none"))
         section += results
         if exposed.passes:
@@ -50,7 +50,9 @@ class Pitfalls(SphinxDirective):
         section += told("Why it is wrong.", inline(pitfall.reason))
         section += told("What to do.", inline(pitfall.fix))
         if exposed.others:
-            section += told("Also met in", inline(", ".join(f"`{place}`" for place in exposed.others) + "."))
+            section += told(
+                "Also occurs in", inline(", ".join(f"`{place}`" for place in exposed.others) + ".")
+            )
         return section
 
 

@@ -29,7 +29,7 @@ Run the hidden tests of an assignment on your own code and say what is wrong, on
   mha-grade check single_head --solution softmax     the course's solution: once you have all points, or at the
                                                      second time that you ask
 
-This is for yourself only. Your code runs in a plain process of this machine; hand-ins are graded in a sandbox, by
+This is only for you. Your code runs in a plain process of this machine; hand-ins are graded in a sandbox, by
 `mha-grade grade`. The best result of each item is kept: see `mha-grade progress`."""
 
 

@@ -17,8 +17,8 @@ def add(commands: Any) -> None:
         "report",
         help="write a page about the class",
         description="Write grades/ASSIGNMENT-report.html: scores, items and parts, the misconceptions of the "
-        "class, items that tell students apart badly, hand-ins that need a person, and hand-ins that are nearly "
-        "the same.",
+        "class, items that discriminate poorly between students, hand-ins that need a person, and hand-ins that "
+        "are nearly the same.",
     )
     add_assignment(parser)
     parser.add_argument(

@@ -194,7 +194,7 @@ def load_assignment(course: Path, name: str, instructor: dict[str, Any] | None =
     known = assignment_names(course)
     if name not in known:
         raise CourseError(
-            f"there is no assignment {name!r} in {course}; there is {', '.join(known) or 'none'}"
+            f"there is no assignment {name!r} in {course}; known assignments: {', '.join(known) or 'none'}"
         )
     instructor = instructor or _read(course / "solutions" / name / f"{name}.ipynb")
     released = _read(course / "exercises" / name / f"{name}.ipynb")
@@ -242,7 +242,7 @@ def _rubrics(course: Path, name: str, cells: Iterable[Cell]) -> dict[str, Rubric
         if points.get(item) != each.points:
             raise CourseError(
                 f"{name}{rubric.ENDING} gives {item} {each.points:g} points, and the notebook "
-                f"{points.get(item, 0.0):g}: run `make exercises`, or mend the rubric"
+                f"{points.get(item, 0.0):g}: run `make exercises`, or correct the rubric"
             )
     return found
 

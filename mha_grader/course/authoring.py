@@ -9,7 +9,7 @@ head what it is for:
     # %% role="show" id="plot_weights"        plots and demonstrations, never run in grading
     # %% role="solution" item="softmax"       what the student writes
     # %% role="test" item="softmax"           visible checks, then the hidden tests between markers
-    # %% [markdown] role="answer" item="why"  a text that a person marks: here stands a model answer
+    # %% [markdown] role="answer" item="why"  a text that a person marks: the cell contains a model answer
     # %% role="check"                         what visible checks share; it goes to checks.py with them
     # %% role="author"                        imports that only the source needs; reaches no notebook
 

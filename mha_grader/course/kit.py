@@ -107,7 +107,9 @@ def _lay_out(course_root: Path, destination: Path, names: Sequence[str], extra: 
     known = _released(course_root)
     for name in names:
         if name not in known:
-            raise CourseError(f"there is no assignment {name!r} in exercises/; there is {', '.join(known)}")
+            raise CourseError(
+                f"there is no assignment {name!r} in exercises/; known assignments: {', '.join(known)}"
+            )
     folder = destination / NAME
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)

@@ -175,7 +175,7 @@ def difference(expression: str, example: Example) -> str:
     if found is None:
         return (
             f"On the public example {expression} your answer is right; "
-            "the hidden tests use other shapes, sizes and numbers, and call it more than once."
+            "the hidden tests use other shapes, sizes and numbers, and call your code more than once."
         )
     return f"Try it yourself: {expression}\n{found}"
 

@@ -82,7 +82,7 @@ def flags(
             found += [f"in a cell that was added, {line}" for line in lines]
     if used:
         found += [
-            f"{name} was asked for and does not appear" for name in solution.asks_for if name not in used
+            f"{name} was asked for but does not appear" for name in solution.asks_for if name not in used
         ]
     return tuple(dict.fromkeys(found))
 
@@ -94,7 +94,7 @@ def _lines(used: Mapping[str, tuple[int, str]], library: Sequence[str], allowed:
         if is_library(name) and name not in allowed:
             found.append(f"line {line} uses a library's {name}: {text}")
         elif name in HIDES:
-            found.append(f"line {line} may run what is not to be read here, by {name}: {text}")
+            found.append(f"line {line} may run code that is not shown here, through {name}: {text}")
     return found
 
 
@@ -180,7 +180,7 @@ def reaches_in(source: str, solution: Cell, added: Iterable[str] = ()) -> tuple[
             f"in a cell that was added, line {line} uses {name}: {text}"
             for name, (line, text) in _inner(cell, INSIDE)
         ]
-    return tuple(f"{line} (which can reach what runs the code)" for line in found)
+    return tuple(f"{line} (which can reach the program that runs the code)" for line in found)
 
 
 def _inner(source: str, names: frozenset[str]) -> list[tuple[str, tuple[int, str]]]:

@@ -32,7 +32,7 @@ def refuse_empty(calls: Iterable[Call], solutions: Iterable[Call]) -> None:
         for right in solutions:
             same = made.name == right.name and _about_same(made.given, right.given)
             if same and _is_emptied(made.result, right.result):
-                raise Mismatch(f"{made.name} returned something empty where the result is not empty")
+                raise Mismatch(f"{made.name} returned an empty result, but the right result is not empty")
 
 
 def changing(calls: Iterable[Call]) -> set[str]:

@@ -427,7 +427,7 @@ def _find_late(assignment: Assignment, rebuilt: Rebuilt) -> None:
             names = defined_names(source) - known
             for item in checked:
                 rebuilt.hints.setdefault(item, []).extend(
-                    f"{name} is defined only in a cell behind the check of {item}, and cells run from top to "
+                    f"{name} is defined only in a cell after the check of {item}, and cells run from top to "
                     "bottom: move that cell up"
                     for name in sorted(names & waiting.get(item, set()))
                 )

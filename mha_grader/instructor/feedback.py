@@ -140,7 +140,7 @@ def place_of(slug: str, book: str) -> Markup:
 
 def verdict_on(part: PartRecord) -> str:
     """The part's status in words."""
-    return "passed with right code" if part.carried else STATUS[part.status]
+    return "passed with correct code" if part.carried else STATUS[part.status]
 
 
 def twice(item: ItemRecord) -> str:
@@ -149,7 +149,7 @@ def twice(item: ItemRecord) -> str:
         return ""
     names = listed([f"`{name}`" for name in item.stood_in])
     return (
-        f"This item was tested twice: with your code alone, and with right code for {names}, where your code "
+        f"This item was tested twice: with your code alone, and with correct code for {names}, where your code "
         "alone did not pass. A part counts if it passes either way."
     )
 

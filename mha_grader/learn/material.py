@@ -78,7 +78,7 @@ class Material:
         self.root = root or (PACKED if PACKED.is_dir() else REPOSITORY)
         if not self_study(self.root):
             raise CourseError(
-                "this copy of the course checks nobody's own code: it is without the hidden tests, or its "
+                "this copy of the course cannot check your code: it lacks the hidden tests, or its "
                 "instructors have set self_study = false in solutions/course.toml"
             )
         self.names = in_teaching_order(self.root, assignment_names(self.root))
@@ -90,7 +90,7 @@ class Material:
             CourseError: if there is no such assignment.
         """
         if name not in self.names:
-            raise CourseError(f"there is no assignment {name!r}; there is {', '.join(self.names)}")
+            raise CourseError(f"there is no assignment {name!r}; known assignments: {', '.join(self.names)}")
         text = (self.root / "exercises" / name / f"{name}.ipynb").read_text("utf-8")
         return Released(name, json.loads(text))
 

@@ -55,8 +55,8 @@ class Progress:
             ) from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise CourseError(
-                f"{self.path}, where your progress is kept, is damaged ({type(error).__name__}: {error}): mend it, "
-                "or move it away to begin anew"
+                f"{self.path}, where your progress is kept, is damaged ({type(error).__name__}: {error}): "
+                "repair it, or move it away to start again"
             ) from None
 
     def points(self, assignment: str, item: str) -> float | None:

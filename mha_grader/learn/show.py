@@ -15,7 +15,7 @@ from mha_grader.grading.judge import parts_of
 from mha_grader.sandbox.text import clean
 
 FOR_ONESELF = (
-    "This is for yourself only: your code runs in a plain process of this machine, and not in the sandbox in which "
+    "This is only for you: your code runs in a plain process of this machine, and not in the sandbox in which "
     "hand-ins are graded."
 )
 INDENT = " " * 10

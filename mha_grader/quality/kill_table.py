@@ -163,9 +163,9 @@ PAGE = """\
 
 % Written by `python -m mha_grader.quality.kill_table`; a test compares it with a fresh run.
 
-Every hidden test has itself been tested. The reference and {styles} right answers in other styles keep all points;
-a stub gets none; each of the {pitfalls} wrong variants below loses points, and is recognised by its name. What a
-variant keeps is what a student with that mistake, and no other, would keep.
+Every hidden test has itself been tested. The reference and {styles} correct answers in other styles keep all
+points; a stub gets none; each of the {pitfalls} wrong variants below loses points, and the grader recognises it.
+What a variant keeps is what a student with that mistake, and no other, would keep.
 
 """
 
@@ -185,7 +185,7 @@ def page(tables: Mapping[tuple[str, str], list[Row]]) -> str:
         lines.append(f"### `{item}`\n")
         lines.append(f"{reference.max_score:g} points in {len(reference.statuses)} parts.")
         if right:
-            lines.append(f"Right styles that keep all of them: {', '.join(right)}.")
+            lines.append(f"Correct styles that keep all of them: {', '.join(right)}.")
         wrong = [row for row in found if row.kind == "pitfall"]
         if wrong:
             lines.append(

@@ -63,10 +63,9 @@ KEPT = 3  # fork servers that one thread keeps: for the assignment, for candidat
 TRIES = 3  # to connect to a server that is there until it is ready
 NOT_STARTED = (
     "the sandbox did not start ({why}): {words}\n"
-    "Grading needs Linux with bubblewrap and leave to make namespaces. In a container run it "
-    "privileged, or with `--security-opt seccomp=unconfined`; on Ubuntu 24.04 and later allow bwrap and "
-    "what it starts in AppArmor (`sysctl kernel.apparmor_restrict_unprivileged_userns=0`, and no profile "
-    "`bwrap-userns-restrict`)."
+    "Grading needs Linux with bubblewrap and permission to create namespaces. Run a container privileged, or with "
+    "`--security-opt seccomp=unconfined`; on Ubuntu 24.04 and later allow bwrap and what it starts in AppArmor "
+    "(`sysctl kernel.apparmor_restrict_unprivileged_userns=0`, and no profile `bwrap-userns-restrict`)."
 )
 
 

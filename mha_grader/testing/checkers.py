@@ -20,7 +20,7 @@ def checker_heads(item: str, *, right: float, each: float) -> list[PartHead]:
         "accepts what is right",
         float(right),
         (),
-        "The check accepts every right way of writing the function, and rejects some mistake.",
+        "The check accepts every correct implementation, and rejects some mistake.",
     )
     heads = [accepts]
     for spec in candidates.wrong(item):
@@ -56,7 +56,7 @@ def checker_parts(check: Any, item: str, *, right: float, each: float) -> list[P
         if refused:
             error, text = _raised(judged[refused[0]])
             raise Mismatch(
-                f"your check rejects {len(refused)} of {len(candidates.right(item))} right ways of writing it, for "
+                f"your check rejects {len(refused)} of {len(candidates.right(item))} correct implementations, for "
                 f"instance the one called “{refused[0].split('/', 2)[2]}”, with {error}{text and ': '}{text}"
             )
         if all(judged[spec]["accepted"] for spec in candidates.wrong(item)):

@@ -1,4 +1,4 @@
-"""What the book shows of each pitfall: the wrong lines, an input that exposes them, what comes and should come."""
+"""What the book shows of each pitfall: the wrong lines, an input that exposes them, and both results."""
 
 import ast
 import functools

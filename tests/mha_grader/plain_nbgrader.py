@@ -321,15 +321,15 @@ TEXT = """\
 
 % Written by `python -m tests.mha_grader.plain_nbgrader` (`make plain-nbgrader`); a test compares its rows.
 
-The same hand-ins, given to `nbgrader autograde` {version} as it comes and to `mha-grade grade`. For nbgrader the
-hidden tests were rewritten for its way of grading: the cell behind the student's code runs in the student's
+The same hand-ins were given to `nbgrader autograde` {version} as it is and to `mha-grade grade`. For nbgrader the
+hidden tests were rewritten for its way of grading: the cell after the student's code runs in the student's
 kernel, compares with `numpy.testing`, and ends with the number of points that were earned. Its configuration names
 the folder of the sources and nothing else. Each hand-in had a run of its own, in a sandbox without a network.
 
-*Deserves* is what the code in the hand-in is worth by the hidden tests, wherever in the notebook it stands, if it
-can be told what it is; what a link points at was not handed in. *No score* means that the command ended with an
-error for this hand-in, so that the gradebook holds no score of the tests for it. The remark is on nbgrader's run,
-the status is the one that `mha-grade` records.
+*Deserves* is the score that the hidden tests give to the code in the hand-in, wherever in the notebook it is, if it
+can be identified; the target of a link was not handed in. *No score* means that the command ended with an
+error for this hand-in, so that the gradebook has no test score for it. The remark is on nbgrader's run,
+and the status is the one that `mha-grade` records.
 
 nbgrader gives the deserved score to {right} of these {count} hand-ins, another one to {other}, and none to {none},
 of which {nothing} deserve nothing; `mha-grade` gives the deserved score to {ours}.

@@ -80,7 +80,7 @@ def test_a_wrong_number_is_explained_in_words(got, expected, words):
     ("got", "words"),
     [
         (np.array([1.0, 0.0]), "the shape is right, but the dtype should be bool"),
-        (np.array([False, True]), "True means that it may attend"),
+        (np.array([False, True]), "True means that the query may attend"),
         (np.array([True, True]), "first difference at [1]: expected False, got True"),
     ],
 )

@@ -55,8 +55,8 @@ PITFALLS = (
     Pitfall(
         slug="scores-applied-to-values",
         title="The scores multiply the values",
-        symptom="The output is no average of the values and may lie far outside them.",
-        reason="You multiply the values by the scores, so the softmax has no part in the output.",
+        symptom="The output is not an average of the values and may lie far outside them.",
+        reason="You multiply the values by the scores, so the softmax does not affect the output.",
         fix="Multiply V by the weights, not by the scores.",
         passes=("shape", "rows sum to 1", "masked weights are 0"),
     ),
@@ -88,7 +88,7 @@ PITFALLS = (
     Pitfall(
         slug="tuple-order-swapped",
         title="Weights first, output second",
-        symptom="Both results have the other's shape.",
+        symptom="Each result has the shape of the other.",
         reason="You return (weights, output), but the contract asks for (output, weights).",
         fix="Exchange the two in the return statement.",
         passes=("finite",),

@@ -15,8 +15,8 @@ PITFALLS = (
         slug="silu-instead-of-gelu",
         title="SiLU in place of GELU",
         symptom="The function is similar, but off by up to 0.2.",
-        reason="You multiply x by the logistic function, but the GELU multiplies it by that of the normal "
-        "distribution.",
+        reason="You multiply x by the logistic function, but the GELU multiplies it by the distribution function "
+        "of the normal distribution.",
         fix="Use `nn.functional.gelu`.",
         passes=("shape", "finite"),
     ),
@@ -163,7 +163,7 @@ PITFALLS = (
     Pitfall(
         slug="one-norm-for-both",
         title="The same norm in both sublayers",
-        symptom="A fresh block, where all norms are alike, is right. But `norm2` is never trained.",
+        symptom="The result is right for a fresh block, where all norms are alike. But `norm2` is never trained.",
         reason="You use `norm1` twice, but each sublayer has its own norm.",
         fix="Use `norm2` in the second sublayer.",
         passes=("shape", "finite"),
@@ -171,7 +171,8 @@ PITFALLS = (
     Pitfall(
         slug="norms-exchanged",
         title="norm2 in the first sublayer, norm1 in the second",
-        symptom="A fresh block, where all norms are alike, is right. With trained weights it is wrong.",
+        symptom="The result is right for a fresh block, where all norms are alike. With trained weights it is "
+        "wrong.",
         reason="You exchange the two norms.",
         fix="Use `norm1` for the attention and `norm2` for the feed-forward network.",
         passes=("shape", "finite"),
@@ -180,7 +181,7 @@ PITFALLS = (
         slug="norm-missing",
         title="A norm that is not applied",
         symptom="The numbers grow from block to block, and attention becomes one-hot.",
-        reason="You create the norms but leave out the call of one, or of both.",
+        reason="You create the norms but do not call one of them, or both.",
         fix="Apply the norms in the places that pre-norm and post-norm require.",
         passes=("shape", "finite"),
     ),
@@ -207,8 +208,8 @@ PITFALLS = (
         slug="norm-over-tokens",
         title="Normalised over the tokens",
         symptom="A token's output changes with the other tokens, even without attention.",
-        reason="You take mean and variance over several tokens, as batch normalisation does, but each token is "
-        "normalised by itself.",
+        reason="You take the mean and the variance over several tokens, as batch normalisation does, but each "
+        "token is normalised by itself.",
         fix="Normalise over the last axis, as `nn.LayerNorm` does.",
         passes=("shape", "finite"),
     ),

@@ -34,7 +34,7 @@ PITFALLS = (
         slug="message-without-numbers",
         title="An error that does not name the numbers",
         symptom="The text of the ValueError does not tell which layer has the wrong sizes.",
-        reason="You raise the right error, but its message does not hold the two numbers that do not fit.",
+        reason="You raise the right error, but its message does not contain the two numbers that do not fit.",
         fix='Put both into the message: `f"d_model={d_model} … num_heads={num_heads}"`.',
         passes=("divides",),
     ),
@@ -67,7 +67,7 @@ PITFALLS = (
         slug="split-without-transpose",
         title="Cut into heads by a reshape alone",
         symptom="The shape is right, but a head gets all features of some tokens and nothing of the others.",
-        reason="You reshape to heads at once, or exchange the wrong axes as well, but a reshape keeps the "
+        reason="You reshape to heads directly, or exchange the wrong axes as well, but a reshape keeps the "
         "order of the entries, in which a token's features are adjacent.",
         fix="Reshape to (batch, n, heads, d_k), then exchange the axes of tokens and heads.",
         passes=("shape", "finite", "one head", "one token"),
@@ -77,7 +77,7 @@ PITFALLS = (
         title="Put together by a reshape alone",
         symptom="The shape is right, but a row holds several tokens of one head instead of all heads of one "
         "token.",
-        reason="You reshape (batch, heads, n, d_k) at once, or exchange the wrong axes as well, but a "
+        reason="You reshape (batch, heads, n, d_k) directly, or exchange the wrong axes as well, but a "
         "reshape keeps the order of the entries, in which a head's tokens are adjacent.",
         fix="Exchange the axes of heads and tokens first, then reshape to (batch, n, d_model).",
         passes=("shape", "finite", "one head", "one token"),

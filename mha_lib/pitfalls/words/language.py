@@ -6,8 +6,8 @@ PITFALLS = (
     Pitfall(
         slug="probabilities-returned",
         title="Probabilities in place of logits",
-        symptom="The loss hardly falls, since its softmax meets numbers between 0 and 1.",
-        reason="You end in a softmax, but the loss has one already.",
+        symptom="The loss hardly falls, since its softmax gets numbers between 0 and 1.",
+        reason="You end with a softmax, but the loss applies one already.",
         fix="Return the logits of the read-out.",
         passes=("shape", "finite"),
     ),
@@ -105,9 +105,9 @@ PITFALLS = (
     ),
     Pitfall(
         slug="sample-reseeded",
-        title="The generator begins anew at each step",
+        title="The generator starts again at each step",
         symptom="Each token is chosen by the same random numbers, so that a text repeats itself.",
-        reason="You seed a generator at every step, but the draws of one text are independent.",
+        reason="You seed a generator at every step, but the draws of one text should be independent.",
         fix="Make and seed the generator once, before the loop.",
         passes=(),
     ),

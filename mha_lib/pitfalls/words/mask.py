@@ -40,8 +40,8 @@ PITFALLS = (
         slug="epsilon-in-denominator",
         title="A small number added to the sum of the kept weights",
         symptom="If a masked key fits a query far better than all kept ones, the weights sum to less than 1.",
-        reason="You renormalise after the mask and add a small number to the sum, but where a masked score lies "
-        "21 above the kept ones their weights sum to less than 1e-9, so the small number dominates.",
+        reason="You renormalise after the mask and add a small number to the sum, but if a masked score lies 21 "
+        "above the kept ones, their weights sum to less than 1e-9 and the small number dominates.",
         fix="Mask the scores before the softmax, or divide by the sum alone.",
         passes=("shape", "finite", "masked weights are 0", "no mask", "all-True mask"),
     ),
@@ -93,7 +93,7 @@ PITFALLS = (
         title="The mask added as 0 and 1",
         symptom="Masked keys lose a little weight, by a factor e before the rows are normalised.",
         reason="You add 1 to the kept scores and 0 to the others, which prefers the kept ones but hides nothing.",
-        fix="Put −inf in the place of the masked scores, with `np.where` or PyTorch's `masked_fill`; do not add "
+        fix="Put −inf in place of the masked scores, with `np.where` or PyTorch's `masked_fill`; do not add "
         "the mask.",
         passes=("shape", "finite", "rows sum to 1", "no mask", "all-True mask"),
     ),
@@ -153,7 +153,7 @@ PITFALLS = (
         symptom="The result is right with one head, one sequence or one mask for all. Otherwise heads get "
         "the mask of another sequence.",
         reason="You fold the heads into the batch with all heads of a sequence in a row, but repeat the masks as "
-        "a whole, so a sequence meets the masks of others.",
+        "a whole, so a sequence gets the masks of others.",
         fix="Repeat each mask for the heads of its sequence, with `np.repeat` or PyTorch's `repeat_interleave`; or "
         "do not fold, and let the mask broadcast.",
         passes=("shape", "finite", "no mask", "all-True mask", "one head", "one sequence"),
@@ -287,7 +287,8 @@ PITFALLS = (
     Pitfall(
         slug="padding-off-by-one",
         title="The first padding token is kept",
-        symptom="Sequences without padding are right. In the others, queries attend to one padding token.",
+        symptom="The mask is right for sequences without padding. In the others, queries attend to one padding "
+        "token.",
         reason="You compare with `<=`, but positions count from 0, so position `length` is already padding.",
         fix="Compare with `<`.",
         passes=("shape", "boolean", "every row keeps a key", "no padding"),
@@ -322,8 +323,8 @@ PITFALLS = (
         title="The batch lined up with the heads",
         symptom="There is an error, or, with as many sequences as heads, each head is masked by another "
         "sequence's padding.",
-        reason="Your mask has three axes, or you fold heads and sequences in another order than the masks, so "
-        "that an axis of sequences meets the heads.",
+        reason="Your mask has three axes, or you fold heads and sequences in another order than the masks, so that "
+        "an axis of sequences lines up with the heads.",
         fix="Add an axis of size 1 for the heads, (batch, 1, …, m), and keep batch and heads as two axes.",
         passes=("boolean", "every row keeps a key", "no keep"),
     ),
@@ -331,7 +332,7 @@ PITFALLS = (
         slug="padding-on-query-axis",
         title="Padding hides queries, not keys",
         symptom="Real tokens still attend to padding, and the rows of padding are empty and become NaN.",
-        reason="You put the padding on the axis of the queries, but what must not be read are padding keys.",
+        reason="You put the padding on the axis of the queries, but no query may read a padding key.",
         fix="Put the tokens of `keep` on the last axis: `keep[:, None, None, :]`.",
         passes=("boolean", "no keep"),
     ),
@@ -389,7 +390,7 @@ PITFALLS = (
         slug="mask-fill-overflows-half",
         title="−1e9 in float16",
         symptom="The result is right in float32. In float16 there is an error about a value that overflows.",
-        reason="You fill with a number that float16 does not have: its lowest one is −65,504.",
+        reason="You fill with a number that float16 cannot represent: its lowest one is −65,504.",
         fix="Fill with −∞ or with `torch.finfo(scores.dtype).min`.",
         passes=("shape", "finite", "rows sum to 1", "masked weights are 0", "small logits"),
     ),
@@ -430,7 +431,7 @@ PITFALLS = (
     Pitfall(
         slug="mask-not-sliced",
         title="The longest mask for every length",
-        symptom="Sequences of exactly max_len tokens are right. Shorter ones raise an error.",
+        symptom="The result is right for sequences of exactly max_len tokens. Shorter ones raise an error.",
         reason="You use the whole mask of max_len tokens, but there are n queries and n keys.",
         fix="Cut it to size: `mask[:n, :n]`.",
         passes=("shape", "finite"),

@@ -9,7 +9,7 @@ PITFALLS = (
         symptom="The result is right if the latents happen to be as wide as a head. Otherwise the weights "
         "are too even or too sharp.",
         reason="You divide by the root of the latents' width, but a score compares queries and keys of width d_k, "
-        "also where the keys are never formed.",
+        "even where the keys are never formed.",
         fix="Divide by √d_k, the width of a head's queries.",
         passes=("shape", "finite"),
     ),
@@ -54,7 +54,7 @@ PITFALLS = (
         title="Keys and values are formed after all",
         symptom="The result is right, but memory and work are those of the plain form.",
         reason="You make keys and values for every token, which the absorbed form should avoid.",
-        fix="Multiply the queries by W_UK, head by head, and let them meet c itself.",
+        fix="Multiply the queries by W_UK, head by head, and compare them with c itself.",
         passes=("shape", "finite", "right values"),
     ),
     Pitfall(
@@ -69,8 +69,8 @@ PITFALLS = (
         slug="latent-absorbed-without-transpose",
         title="W_UK in place of its transpose",
         symptom="There is an error about sizes, or the numbers are wrong where d_k = d_c.",
-        reason="You multiply the queries by W_UK, which leads from latents to keys; the way back is its "
-        "transpose.",
+        reason="You multiply the queries by W_UK, which maps latents to keys, but its transpose maps queries to "
+        "the width of the latents.",
         fix="Multiply the queries by W_UKᵀ: q · (c W_UK) is (q W_UKᵀ) · c.",
         passes=(),
     ),
@@ -167,7 +167,7 @@ PITFALLS = (
     Pitfall(
         slug="qk-norm-squared",
         title="Divided by another size than the length",
-        symptom="The scores are no cosines. If you divide by the sum of squares, long vectors become short, "
+        symptom="The scores are not cosines. If you divide by the sum of squares, long vectors become short, "
         "and short ones long.",
         reason="You divide by the sum of squares or of absolute values, but the length is the root of the "
         "sum of squares.",

@@ -27,8 +27,8 @@ PITFALLS = (
         title="float32 whatever the layer's dtype is",
         symptom="The layer works in float32. After `.bfloat16()` or `.half()` there is an error about "
         "dtypes.",
-        reason="You make a tensor of float32 numbers inside, which meets numbers of another dtype once the "
-        "layer has been moved.",
+        reason="You make a float32 tensor inside, which meets tensors of another dtype once the layer has been "
+        "moved.",
         fix="Use a boolean mask, or make the tensor in the dtype of the scores.",
         passes=("shape", "finite", "right values"),
     ),
@@ -38,7 +38,7 @@ PITFALLS = (
         symptom="The numbers are right but have the wrong dtype, and the next layer raises an error about "
         "it.",
         reason="You convert to float32 and never back, but a caller with float16 or float64 expects that dtype.",
-        fix="Convert the weights back to the dtype of V before they meet it.",
+        fix="Convert the weights back to the dtype of V before you multiply them by V.",
         passes=("shape", "finite", "rows sum to 1", "masked weights are 0", "small logits"),
     ),
     Pitfall(
@@ -46,7 +46,7 @@ PITFALLS = (
         title="The weights are left in float32",
         symptom="In half precision the output has the dtype of the arguments, but the weights do not.",
         reason="You convert the output back to the dtype of V, but the weights are a result as well.",
-        fix="Convert the weights back to the dtype of V before they meet it.",
+        fix="Convert the weights back to the dtype of V before you multiply them by V.",
         passes=(
             "shape",
             "finite",
@@ -136,7 +136,7 @@ PITFALLS = (
         title="Dropout of the output",
         symptom="With a probability of 1 the output is 0 in training, without even the bias.",
         reason="You drop features of the output, but dropout belongs on the weights.",
-        fix="Apply dropout to the weights, before they meet the values.",
+        fix="Apply dropout to the weights, before they are multiplied by the values.",
         passes=("shape", "finite"),
     ),
     Pitfall(
@@ -145,7 +145,7 @@ PITFALLS = (
         symptom="In training, single features of a token become 0 where whole values should be dropped.",
         reason="You drop features after the average, but dropping a weight takes away all that a token got "
         "from one other token.",
-        fix="Apply dropout to the weights, before they meet the values.",
+        fix="Apply dropout to the weights, before they are multiplied by the values.",
         passes=("shape", "finite"),
     ),
     Pitfall(
@@ -193,7 +193,7 @@ PITFALLS = (
         slug="output-not-copied",
         title="The output projection is not copied",
         symptom="The output differs at each run, since the output projection starts with random numbers.",
-        reason="You copy what is in `in_proj_weight` only, but the output projection has its own weights.",
+        reason="You copy only what is in `in_proj_weight`, but the output projection has its own weights.",
         fix="Copy `out_proj` as well.",
         passes=("shape", "finite"),
     ),
@@ -228,7 +228,7 @@ PITFALLS = (
         title="Weights shared, not copied",
         symptom="The new layer is right at first. When one of the two layers is trained, the other one "
         "changes.",
-        reason="You make parameters of pieces of the old tensors, which lie in the same memory.",
+        reason="You make parameters from pieces of the old tensors, which lie in the same memory.",
         fix="Copy the numbers: `copy_` into your parameters, or `clone()` first.",
         passes=("shape", "finite", "right values"),
     ),
@@ -260,7 +260,7 @@ PITFALLS = (
         slug="parameters-frozen",
         title="Parameters that cannot be trained",
         symptom="The numbers are right, but `backward()` raises an error, or the layer never learns.",
-        reason="You leave parameters that require no gradient.",
+        reason="You return parameters that require no gradient.",
         fix="Copy the numbers into the parameters that the new layer has, inside `torch.no_grad()`.",
         passes=("shape", "finite", "right values"),
     ),

@@ -18,7 +18,7 @@ PITFALLS = (
         title="Rotated the other way",
         symptom="Scores still depend on the distance alone, but the features differ from those of other "
         "code.",
-        reason="You rotate by minus the angle: the minus is at the wrong one of the two sines.",
+        reason="You rotate by minus the angle: the minus sign stands before the wrong one of the two sines.",
         fix="Compute the first half as first · cos − second · sin, and the second as first · sin + second · "
         "cos.",
         passes=("shape", "finite"),
@@ -36,7 +36,7 @@ PITFALLS = (
         slug="rotary-minus-missing",
         title="The same sign before both sines",
         symptom="Vectors change their lengths, so that scores depend on the position as well.",
-        reason="You add, or subtract, the products in both halves, which is no rotation.",
+        reason="You add, or subtract, the products in both halves, which is not a rotation.",
         fix="Compute the first half as first · cos **−** second · sin, and the second as first · sin + "
         "second · cos.",
         passes=("shape", "finite"),
@@ -110,7 +110,7 @@ PITFALLS = (
     Pitfall(
         slug="rotary-positions-ignored",
         title="Tokens are counted from 0",
-        symptom="A whole sequence is right. The result is wrong as soon as a cache holds earlier tokens.",
+        symptom="The result is right for a whole sequence, and wrong as soon as a cache holds earlier tokens.",
         reason="You count the tokens that you were given, and never look at `positions`.",
         fix="Compute the angles from `positions`.",
         passes=("shape", "finite", "right values"),
@@ -118,8 +118,8 @@ PITFALLS = (
     Pitfall(
         slug="rotary-offset-lost",
         title="The first token is taken for position 0",
-        symptom="A whole sequence is right, but each new chunk is rotated as if it came first, or gaps "
-        "between positions are lost.",
+        symptom="The result is right for a whole sequence, but each new chunk is rotated as if it came first, or "
+        "gaps between positions are lost.",
         reason="You subtract the first position, or count on from it, but each token keeps its own position.",
         fix="Use `positions` as they are.",
         passes=("shape", "finite", "right values"),
@@ -145,9 +145,9 @@ PITFALLS = (
     Pitfall(
         slug="rotary-positions-on-head-axis",
         title="No axis for the heads",
-        symptom="Positions (n,) are right. With (batch, n) there is an error, or wrong numbers if there are "
-        "as many heads as sequences.",
-        reason="Your angles are (batch, n, d_k/2), and broadcasting lays their first axis on the heads.",
+        symptom="The result is right for positions (n,). With (batch, n) there is an error, or wrong numbers if "
+        "there are as many heads as sequences.",
+        reason="Your angles are (batch, n, d_k/2), and broadcasting lines their first axis up with the heads.",
         fix="Insert an axis: `angles.unsqueeze(-3)`.",
         passes=("shape", "finite", "right values"),
     ),
@@ -196,8 +196,8 @@ PITFALLS = (
         slug="window-ahead",
         title="The window looks ahead only",
         symptom="A query sees itself and what comes after it.",
-        reason="You subtract the query's place from the key's, so that earlier keys have a negative distance.",
-        fix="Compute the distance as the query's place minus the key's place.",
+        reason="You subtract the query's position from the key's, so that earlier keys have a negative distance.",
+        fix="Compute the distance as the query's position minus the key's position.",
         passes=("shape",),
     ),
     Pitfall(
@@ -227,7 +227,7 @@ PITFALLS = (
     ),
     Pitfall(
         slug="window-unchecked",
-        title="A window of 0 is taken",
+        title="A window of 0 is accepted",
         symptom="Every row of the mask is empty, and nothing says so.",
         reason="You accept some or all windows below 1.",
         fix="Raise a ValueError that names `window`.",

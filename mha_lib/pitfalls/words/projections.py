@@ -12,7 +12,7 @@ PITFALLS = (
         slug="weights-applied-transposed",
         title="`X @ W.T` in place of `X @ W`",
         symptom="The shapes are right, since the weights are square, but the numbers are wrong everywhere.",
-        reason="You transpose the weights, as for a linear layer of PyTorch, which stores (d_out, d_in), but here "
+        reason="You transpose the weights, as for a PyTorch linear layer, which stores (d_out, d_in), but here "
         "they are stored as (d_in, d_out).",
         fix="Multiply by the weights as they are: `X @ W_Q`.",
         passes=("shape", "finite"),
@@ -77,8 +77,8 @@ PITFALLS = (
         slug="nonlinear-projection",
         title="An activation in the projections",
         symptom="No query, key or value is negative, so no score is.",
-        reason="You put an activation (such as a ReLU) behind a projection, which is linear in the formula; "
-        "without negative entries no key can be turned down.",
+        reason="You put an activation (such as a ReLU) after a projection, which is linear in the formula; without "
+        "negative entries, no key can get a negative score.",
         fix="Leave the activation out: `X @ W_Q`.",
         passes=("shape", "finite"),
     ),
@@ -124,8 +124,8 @@ PITFALLS = (
         title="The fused projection read in the wrong order",
         symptom="The result is right with one head. With several, queries, keys and values of different "
         "heads are mixed.",
-        reason="You put all queries, all keys and all values side by side and then read the columns as if each "
-        "head's three were adjacent.",
+        reason="You put all queries, all keys and all values side by side and then read the columns as if the "
+        "query, key and value of each head were adjacent.",
         fix="Cut the 3 * d_model columns into three parts first, and each part into heads: reshape to (batch, n, "
         "3, heads, d_k).",
         passes=("shape", "finite", "one head"),
@@ -175,8 +175,8 @@ PITFALLS = (
     Pitfall(
         slug="values-from-input",
         title="Keys from the memory, values from X",
-        symptom="There is an error when n ≠ m. When n = m, the tokens read one another at places found in "
-        "the memory.",
+        symptom="There is an error when n ≠ m. When n = m, each token reads from X at the positions that it found "
+        "in the memory.",
         reason="You look at the keys of the memory and then read the values of X, but a key and its value belong "
         "to the same token.",
         fix="Make both keys and values from the memory.",

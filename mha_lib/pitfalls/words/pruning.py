@@ -6,7 +6,7 @@ PITFALLS = (
     Pitfall(
         slug="prune-width-from-d-model",
         title="The width of a head taken from d_model",
-        symptom="A full layer is right. In a pruned one, heads seem wider than they are.",
+        symptom="The result is right for a full layer. In a pruned one, heads seem wider than they are.",
         reason="You compute d_k as d_model / num_heads, but the heads of a pruned layer are fewer and no wider.",
         fix="Take the width from the weights: `d_k = W_Q.shape[1] // num_heads`.",
         passes=("full width",),
@@ -14,7 +14,7 @@ PITFALLS = (
     Pitfall(
         slug="prune-scale-from-d-model",
         title="Scores scaled by √(d_model / num_heads)",
-        symptom="A full layer is right. In a pruned one, the weights are too close to uniform.",
+        symptom="The result is right for a full layer. In a pruned one, the weights are too close to uniform.",
         reason="You scale by the width of a full layer's heads, but here a query is d_k wide, and d_k follows "
         "from the weights.",
         fix="Divide by the root of the last axis of Q.",
@@ -83,16 +83,16 @@ PITFALLS = (
     Pitfall(
         slug="prune-stale-indices",
         title="Removed one by one with the old numbers",
-        symptom="Removing one head is right. With several, a wrong head goes whenever a lower one went "
-        "before it.",
-        reason="After you remove a head, all heads behind it move up, so your next number means another head.",
+        symptom="One head is removed correctly. With several, a wrong one is removed whenever a lower one was "
+        "removed before it.",
+        reason="After you remove a head, all heads after it move up, so your next number means another head.",
         fix="Find all columns first and remove them at once.",
         passes=("number of heads", "one head removed"),
     ),
     Pitfall(
         slug="prune-first-listed-only",
         title="Only one head removed",
-        symptom="Removing one head is right. With several, the others are still there.",
+        symptom="One head is removed correctly. With several, the others are still there.",
         reason="You remove one head, but the list may hold several.",
         fix="Collect the columns of all listed heads.",
         passes=("one head removed",),
@@ -111,7 +111,7 @@ PITFALLS = (
         slug="prune-keeps-listed",
         title="The listed heads stay",
         symptom="The heads that should stay are gone.",
-        reason="You keep the listed heads and remove the others, but the list says which ones go.",
+        reason="You keep the listed heads and remove the others, but the list says which ones to remove.",
         fix="Invert the condition.",
         passes=(),
     ),
@@ -153,7 +153,7 @@ PITFALLS = (
         slug="prune-zeroed-not-removed",
         title="Heads silenced, not removed",
         symptom="The layer's output is right, but nothing is saved: the weights are as large as before.",
-        reason="You set the heads' weights to zero, but the point of pruning is that they are not stored and not "
+        reason="You set the heads' weights to zero, but the point of pruning is that they are neither stored nor "
         "computed.",
         fix="Return smaller arrays, without those columns and rows.",
         passes=("layer's output",),

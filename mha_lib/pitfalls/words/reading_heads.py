@@ -11,7 +11,7 @@ PITFALLS = (
         slug="stored-weights-not-transposed",
         title="`x @ W` with weights stored as (out, in)",
         symptom="The shapes are right, since the weights are square, but the numbers are wrong everywhere.",
-        reason="You multiply by the weights as they are, but a linear layer of PyTorch stores (out, in), and its "
+        reason="You multiply by the weights as they are, but a PyTorch linear layer stores (out, in), and its "
         "row j makes feature j.",
         fix="Multiply by the transpose: `x @ W.T + b`.",
         passes=("shape", "finite", "rows sum to 1"),
@@ -28,8 +28,7 @@ PITFALLS = (
         slug="biases-forgotten",
         title="No biases",
         symptom="The output is right only where all biases are 0.",
-        reason="You leave out some or all of the biases, but a trained model has learnt them and counts on "
-        "them.",
+        reason="You leave out some or all of the biases, but a trained model has learned them and relies on them.",
         fix='Add `weights[name]["bias"]` after each of the four products.',
         passes=("shape", "finite", "rows sum to 1", "all biases 0"),
     ),
@@ -61,7 +60,7 @@ PITFALLS = (
     Pitfall(
         slug="offset-sign-turned",
         title="The weight of the other neighbour",
-        symptom="A head that looks back seems to look ahead. Offset 0 is right.",
+        symptom="A head that looks back seems to look ahead. The result for offset 0 is right.",
         reason="You read the weight of key i − offset, for example because you exchanged the rows, which are "
         "queries, with the columns, which are keys.",
         fix="Read entry (i, i + offset): with offset −1 it stands below the diagonal.",
@@ -111,7 +110,7 @@ PITFALLS = (
     Pitfall(
         slug="offset-negative-index",
         title="Negative indices count from the end",
-        symptom="Positive offsets are right. For negative ones, the first tokens look at the last.",
+        symptom="The result is right for positive offsets. For negative ones, the first tokens look at the last.",
         reason="You leave out keys beyond the end but not those before the start, and there NumPy counts "
         "from the end.",
         fix="Leave out queries with i + offset below 0 as well.",
@@ -162,7 +161,7 @@ PITFALLS = (
     Pitfall(
         slug="kept-first-listed-only",
         title="Only one of the listed heads contributes",
-        symptom="Keeping one head is right. With several, the output is too small.",
+        symptom="The result is right for one kept head. With several, the output is too small.",
         reason="You use one head, but the list may hold several.",
         fix="Keep the columns of all listed heads.",
         passes=("shape", "finite", "one head kept"),
@@ -186,8 +185,8 @@ PITFALLS = (
     Pitfall(
         slug="dense-bias-with-each-head",
         title="The bias of `dense` once for each head",
-        symptom="Keeping one head is right. With several, the output holds the bias of `dense` too often, or "
-        "only a part of what the heads add.",
+        symptom="The result is right for one kept head. With several, the output contains the bias of `dense` too "
+        "often, or only a part of what the heads add.",
         reason="You add up or average the outputs of single heads, but the bias of `dense` belongs to no head.",
         fix="Add up the results before the bias, and add the bias once.",
         passes=("shape", "finite", "one head kept", "all biases 0"),
@@ -212,10 +211,10 @@ PITFALLS = (
     ),
     Pitfall(
         slug="kept-heads-out-of-order",
-        title="Kept heads meet columns of other heads",
+        title="Kept heads use columns of other heads",
         symptom="The result is right if the list is in ascending order, and wrong in another order.",
-        reason="You put the heads and the columns of `dense` into different orders, so a head meets the "
-        "columns of another one.",
+        reason="You put the heads and the columns of `dense` into different orders, so a head uses the columns of "
+        "another one.",
         fix="Use the same order for both, or set the other heads to zero and leave all of them in their "
         "places.",
         passes=(),
@@ -239,7 +238,7 @@ PITFALLS = (
     Pitfall(
         slug="importance-absolute-sum",
         title="Absolute values in place of squares",
-        symptom="The numbers have another size, in a similar order.",
+        symptom="The numbers have another scale but a similar order.",
         reason="You take the sum, the mean or the largest of the absolute values, but the Euclidean norm is "
         "the root of the sum of squares.",
         fix="Use `np.linalg.norm(change, axis=-1)`.",
@@ -321,7 +320,7 @@ PITFALLS = (
     ),
     Pitfall(
         slug="importance-by-lengths",
-        title="The difference of two lengths",
+        title="The difference between two lengths",
         symptom="The numbers are too small: an output that changes its direction but not its length seems "
         "unchanged.",
         reason="You compare the length of the output with and without the head, but the change is the length "
@@ -333,7 +332,7 @@ PITFALLS = (
         slug="importance-before-dense",
         title="Measured before `dense`",
         symptom="The shape is right, but heads whose output is hardly used look as important as others.",
-        reason="You measure what a head finds, but how much of it reaches the output is up to its columns of "
+        reason="You measure what a head finds, but how much of it reaches the output depends on its columns of "
         "`dense`.",
         fix="Measure the change of the output.",
         passes=("shape", "finite"),
@@ -343,7 +342,7 @@ PITFALLS = (
         title="Heads silenced in the caller's weights",
         symptom="The first head is right. The numbers grow from head to head, and a second call gives zeros.",
         reason="You set a head's weights to 0 in the arrays that you were given, perhaps through a copy of the "
-        "dict, which holds the same arrays, so each head that was silenced stays so.",
+        "dict, which holds the same arrays, so each head that was silenced stays silent.",
         fix="Make a new array for what you silence: `W * columns`, or `W.copy()` first.",
         passes=("shape", "finite"),
     ),

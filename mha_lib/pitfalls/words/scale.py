@@ -10,7 +10,7 @@ PITFALLS = (
     Pitfall(
         slug="no-scale",
         title="No division by √d_k",
-        symptom="The weights are close to 0 and 1, the more so the larger d_k is, and the gradients are "
+        symptom="The weights are close to 0 or 1, the more so the larger d_k is, and the gradients are "
         "small.",
         reason="The spread of a dot product grows with √d_k, and without the division your softmax puts nearly "
         "all weight on one key.",
@@ -38,7 +38,7 @@ PITFALLS = (
     Pitfall(
         slug="scale-multiplied",
         title="Multiplied by √d_k",
-        symptom="The weights are almost exactly 0 and 1.",
+        symptom="The weights are almost exactly 0 or 1.",
         reason="You multiply where the formula divides, so the scores are far too large.",
         fix="Divide the scores by √d_k.",
         passes=("shape", "finite", "rows sum to 1", "masked weights are 0"),
@@ -47,8 +47,8 @@ PITFALLS = (
         slug="scale-by-value-dim",
         title="Divided by √d_v",
         symptom="The result is right when values are as wide as keys, and wrong otherwise.",
-        reason="The spread of the scores comes from the width of queries and keys; how wide the values are has no "
-        "part in it.",
+        reason="The spread of the scores comes from the width of queries and keys; the width of the values does "
+        "not affect it.",
         fix="Take the width from the queries: `d_k = Q.shape[-1]`.",
         passes=("shape", "finite", "rows sum to 1", "masked weights are 0", "d_k = d_v"),
     ),

@@ -54,7 +54,7 @@ PITFALLS = (
         slug="kv-repeated-too-often",
         title="Repeated by the number of key heads",
         symptom="The shapes do not fit, unless there is one key head.",
-        reason="You repeat each key head `num_kv_heads` times, but as many query heads share it as there are in a "
+        reason="You repeat each key head `num_kv_heads` times, but it needs one copy for each query head of its "
         "group.",
         fix="Repeat `num_heads // num_kv_heads` times.",
         passes=("one key head",),
@@ -82,8 +82,8 @@ PITFALLS = (
         title="Divided by √(d_model / num_kv_heads)",
         symptom="The shape is right. The result is right with as many key heads as query heads; with fewer, "
         "the weights are too even or too sharp.",
-        reason="You compute the width of a head from the number of key heads or from the width of W_K, but "
-        "all heads, also those of keys, are d_model / num_heads wide.",
+        reason="You compute the width of a head from the number of key heads or from the width of W_K, but all "
+        "heads, including those of keys, are d_model / num_heads wide.",
         fix="Divide by the root of the last axis of Q or K after they were split.",
         passes=("shape", "finite", "as many key heads"),
     ),
@@ -127,7 +127,7 @@ PITFALLS = (
     Pitfall(
         slug="cache-keeps-last-chunk",
         title="Only one chunk is stored",
-        symptom="Two chunks are right. From the third on, tokens are forgotten.",
+        symptom="The result is right for two chunks. From the third on, tokens are forgotten.",
         reason="You store the keys of one chunk or one token, not all keys so far.",
         fix="Store the keys and values after you have joined them to the old ones.",
         passes=("shape", "finite", "one chunk", "two chunks"),
@@ -135,7 +135,7 @@ PITFALLS = (
     Pitfall(
         slug="cache-never-used",
         title="Each chunk by itself",
-        symptom="A single chunk is right. Token by token, every token sees only itself.",
+        symptom="The result is right for a single chunk. Token by token, every token sees only itself.",
         reason="You compute each chunk without the keys and values of the chunks before.",
         fix="Join the stored keys and values to the new ones before the attention.",
         passes=("shape", "finite", "one chunk"),

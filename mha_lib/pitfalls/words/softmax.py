@@ -81,8 +81,8 @@ PITFALLS = (
     Pitfall(
         slug="softmax-fixed-axis",
         title="The axis is ignored",
-        symptom="The result is right for one axis, mostly the default axis, and wrong for every other axis.",
-        reason="You wrote an axis into the code, at least in one place, so the argument `axis` has no "
+        symptom="The result is right for one axis, usually the default axis, and wrong for every other axis.",
+        reason="You write a fixed axis into the code, at least in one place, so the argument `axis` has no "
         "effect there.",
         fix="Pass `axis` on to the maximum and to the sum.",
         passes=("shape", "finite", "rows sum to 1", "last axis", "one row"),
@@ -107,8 +107,8 @@ PITFALLS = (
     Pitfall(
         slug="softmax-over-heads",
         title="Softmax along axis 1",
-        symptom="Matrices give the right result. With (batch, heads, n, m) the weights of the heads sum to "
-        "1 at each place.",
+        symptom="Matrices give the right result. With (batch, heads, n, m) the weights of the heads sum to 1 at "
+        "each position.",
         reason="You normalise along axis 1, which holds the keys of a matrix but the heads of a batch of heads.",
         fix="Count the axis from the end: axis=-1 is the axis of the keys, however many dimensions lead.",
         passes=("shape", "no batch"),
@@ -135,8 +135,8 @@ PITFALLS = (
         slug="softmax-not-normalised",
         title="Exponentials without the sum",
         symptom="The rows do not sum to 1. Often the largest weight of each row is exactly 1.",
-        reason="You do not divide the exponentials by their sum, so the weights do not sum to 1 and the "
-        "output is no average of the values.",
+        reason="You do not divide the exponentials by their sum, so the weights do not sum to 1 and the output is "
+        "not an average of the values.",
         fix="Divide the exponentials by their sum along the axis of the keys.",
         passes=("shape", "finite", "masked weights are 0"),
     ),

@@ -84,7 +84,8 @@ def test_the_kit_of_an_assignment_holds_that_one_and_nothing_of_the_grader(kit):
 
 def test_an_assignment_that_there_is_not_is_named(tmp_path):
     with pytest.raises(
-        CourseError, match="no assignment 'reel_heads' in exercises/; there is single_head, multi_head"
+        CourseError,
+        match="no assignment 'reel_heads' in exercises/; known assignments: single_head, multi_head",
     ):
         make_kit(ROOT, tmp_path, "reel_heads")
 

@@ -76,7 +76,7 @@ def test_what_an_item_asks_for_may_be_used_and_its_lack_is_told():
     uses = "def item(Q, K, V):\n    return F.scaled_dot_product_attention(Q, K, V)"
     assert flags(uses, asks_for=asked) == ()
     assert flags("def item(Q, K, V):\n    return Q", asks_for=asked) == (
-        f"{asked[0]} was asked for and does not appear",
+        f"{asked[0]} was asked for but does not appear",
     )
     assert flags("nn.MultiheadAttention", asks_for=asked)[0].startswith(
         "line 1 uses a library's MultiheadAttention"
@@ -93,7 +93,7 @@ def test_what_an_item_may_use_is_not_missed():
 def test_where_the_course_names_no_library_only_code_that_cannot_be_read_is_told():
     solution = Cell("item", "solution", "", "", "item")
     assert library_use.flags("nn.MultiheadAttention(8, 2)\nexec(code)", solution, ()) == (
-        "line 2 may run what is not to be read here, by exec: exec(code)",
+        "line 2 may run code that is not shown here, through exec: exec(code)",
     )
 
 
@@ -103,7 +103,7 @@ def test_where_the_course_names_no_library_only_code_that_cannot_be_read_is_told
 )
 def test_code_that_cannot_be_read_here_is_told(source):
     (flag,) = flags(f"x = 1\n{source}")
-    assert flag.startswith("line 2 may run what is not to be read here")
+    assert flag.startswith("line 2 may run code that is not shown here")
 
 
 ADDED = """import torch.nn.functional as F
@@ -148,7 +148,7 @@ def reaches_in(source, added=(), solution=""):
     ],
 )
 def test_what_can_reach_what_runs_the_code_is_shown(source):
-    assert any("can reach what runs the code" in flag for flag in reaches_in(source))
+    assert any("can reach the program that runs the code" in flag for flag in reaches_in(source))
     assert any("in a cell that was added" in flag for flag in reaches_in("x = 1", added=[source]))
 
 

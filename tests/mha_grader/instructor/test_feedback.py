@@ -114,14 +114,16 @@ def test_what_passed_with_right_code_for_an_earlier_item_says_so(assignment):
     one = record(*parts)
     one = replace(one, items=(replace(one.items[0], stood_in=("softmax",)),))
     text = read(assignment, one).text
-    assert "This item was tested twice: with your code alone, and with right code for softmax, where" in text
-    assert "values passed with right code, 2 / 2" in text
+    assert (
+        "This item was tested twice: with your code alone, and with correct code for softmax, where" in text
+    )
+    assert "values passed with correct code, 2 / 2" in text
     assert "mask not passed, 0 / 2" in text
     two = replace(one, items=(replace(one.items[0], stood_in=("softmax", "mask", "scale")),))
-    assert "right code for softmax, mask and scale, where" in read(assignment, two).text
+    assert "correct code for softmax, mask and scale, where" in read(assignment, two).text
     for template in ("verdict.html.j2", "verdict.txt.j2"):
         shown = feedback.render(template, item=one.items[0])
-        assert "passed with right code" in shown
+        assert "passed with correct code" in shown
         assert "tested twice" in shown
 
 

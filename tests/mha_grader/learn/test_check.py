@@ -56,7 +56,7 @@ def test_what_a_notebook_says_of_itself_does_nothing_to_the_terminal(notebook, c
 def test_from_a_mistake_that_is_named_to_the_solution(notebook, capsys):
     assert main(["check", notebook(softmax=WRONG_AXIS)]) == 0
     said = capsys.readouterr().out
-    assert "for yourself only" in said
+    assert "only for you" in said
     assert "(softmax-fixed-axis)" in said
     assert "softmax: 9 of 11 points" in said
     assert "attention: 0 of" in said
@@ -122,7 +122,7 @@ def test_a_solution_is_shown_when_it_is_asked_for_twice(capsys):
         ),
         (
             ["check", "singel_head", "softmax", "x.py"],
-            "no assignment 'singel_head'; there is single_head, multi_head",
+            "no assignment 'singel_head'; known assignments: single_head, multi_head",
         ),
         (["check", "pyproject.toml"], "pyproject.toml cannot be checked: the file is not a notebook"),
         (
