@@ -85,7 +85,7 @@ def causal_mask(n: int, m: int | None = None) -> np.ndarray:
         m: number of keys, an int of at least `n`. None means as many keys as queries.
 
     Returns:
-        Boolean `(n, m)`. Entry (i, j), counted from 0, is True exactly if j <= i + (m - n).
+        Boolean `(n, m)`. Entry (i, j), counted from 0, is True exactly when j <= i + (m - n).
 
     Raises:
         ValueError: if `n` is larger than `m` (not graded).

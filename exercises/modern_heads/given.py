@@ -11,7 +11,7 @@ import torch
 def attention(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, mask: torch.Tensor | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Scaled dot-product attention: softmax(Q Kᵀ / √d_k) V, also for queries that may attend to nothing.
+    """Scaled dot-product attention: softmax(Q Kᵀ / √d_k) V, even for queries that may attend to nothing.
 
     Args:
         Q: queries `(..., n, d_k)`.

@@ -1,4 +1,4 @@
-"""Checks for the cells of this notebook: they say what was expected, what came, and what may be wrong.
+"""Checks for the cells of this notebook: they say what was expected, what your code gave, and what may be wrong.
 
 This file belongs beside the notebook. You need not read or change it, and you do not hand it in.
 """
@@ -12,7 +12,8 @@ import numpy as np
 
 
 class CheckFailed(AssertionError):  # noqa: N818
-    """A check that is not met. Jupyter shows its sentences alone: the first says what is wrong, the others more."""
+    """A check that is not met. Jupyter shows only its sentences: the first says what is wrong, the others give
+    details."""
 
     def _render_traceback_(self):
         return str(self).splitlines()
@@ -22,7 +23,7 @@ _passed = []  # what the check that runs has found right
 
 
 def one_line(function):
-    """Make one check of several: it says in one line how they went, or all with details=True."""
+    """Make one check of several: it reports on all of them in one line, or on each with details=True."""
     name = function.__name__
     call = f"{name}({', '.join(inspect.signature(function).parameters)}, details=True)"
 
@@ -100,7 +101,7 @@ def check_number(what, got, expected, mistakes=None):
 
 
 def check_raises(what, function, *arguments, error=Exception, mentions=()):
-    """Pass if calling the function with these arguments raises the error; else say what came.
+    """Pass if calling the function with these arguments raises the error; else say what happened.
 
     Args:
         what: what is checked, in words.
@@ -185,7 +186,7 @@ def loaded(module, values):
 
 
 def check_kinds(answers, kinds):
-    """Print which answers there are; all should be of the right kind. It does not know whether they are right.
+    """Print your answers, and check that each is of the right kind, not that it is right.
 
     Args:
         answers: a dict of your answers.
@@ -310,7 +311,9 @@ def _clues(got, expected, tolerance):
     if expected.dtype == bool:
         clues = [_first_difference(got, expected, got != expected)]
         if np.array_equal(got, ~expected):
-            clues.append("maybe: True and False are the wrong way round; True means that it may attend")
+            clues.append(
+                "maybe: True and False are the wrong way round; True means that the query may attend"
+            )
         return clues
     got = got.astype(float)
     if not np.all(np.isfinite(got)):
@@ -340,9 +343,9 @@ def _sum_clues(got, expected):
         return []
     for axis in range(got.ndim):
         if np.allclose(got.sum(axis), 1):
-            return [f"it sums to 1 along axis {axis}, but should along axis {right[-1]}"]
+            return [f"it sums to 1 along axis {axis}, but it should do so along axis {right[-1]}"]
     if np.isclose(got.sum(), 1):
-        return ["all entries together sum to 1, but each row should by itself"]
+        return ["all entries together sum to 1, but each row should sum to 1 by itself"]
     sums = ", ".join(f"{number:.4g}" for number in got.sum(right[-1]).flat[:4])
     return [f"along axis {right[-1]} it should sum to 1, but it sums to {sums}"]
 

@@ -50,9 +50,9 @@ class MultiHeadAttention(nn.Module):
     Args:
         d_model: number of features.
         num_heads: number of heads; it divides `d_model`.
-        dropout: probability that a *weight* is set to zero, after the softmax and in training only; the others
-            grow by 1 / (1 - dropout), as with `nn.Dropout`. Each weight of every head, query, key and sequence
-            is drawn independently, at every call. With 1.0, the output in training is `out_proj.bias`.
+        dropout: probability that a *weight* is set to zero, after the softmax and in training only; the others are
+            multiplied by 1 / (1 - dropout), as with `nn.Dropout`. Each weight of every head, query, key and
+            sequence is drawn independently, at every call. With 1.0, the output in training is `out_proj.bias`.
 
     Raises:
         ValueError: if `num_heads` does not divide `d_model` (not graded).
@@ -106,7 +106,7 @@ class MultiHeadAttention(nn.Module):
 def attention(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, mask: torch.Tensor | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Scaled dot-product attention: softmax(Q Kᵀ / √d_k) V, also for queries that may attend to nothing.
+    """Scaled dot-product attention: softmax(Q Kᵀ / √d_k) V, even for queries that may attend to nothing.
 
     Args:
         Q: queries `(..., n, d_k)`.
