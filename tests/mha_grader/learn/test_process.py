@@ -1,5 +1,6 @@
 """A plain process for one's own code: it answers as a sandbox does, is limited, and leaves nothing behind."""
 
+import socket
 import subprocess
 import sys
 import tempfile
@@ -8,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mha_grader.learn import process
+from mha_grader.learn import process, worker
 from mha_grader.learn.process import CannotStart, OwnProcess
 from mha_grader.sandbox.asking import SandboxDied, SandboxTimeout
 from mha_grader.sandbox.fork_server import Layout, Limits
@@ -101,3 +102,13 @@ def test_no_module_of_the_way_needs_what_only_some_systems_have():
     )
     root = Path(__file__).parents[3]
     subprocess.run([sys.executable, "-c", code], cwd=root, check=True)
+
+
+def test_no_question_and_no_answer_waits_until_the_other_side_has_acknowledged_what_came_before(make):
+    """The system would hold small packets back, for 40 ms each."""
+    own = make()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        order = {"port": listener.getsockname()[1], "token": "word"}
+        with worker.connect(order) as theirs:
+            for channel in (own.channel, theirs):
+                assert channel.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
