@@ -83,7 +83,9 @@ class OwnProcess(Asked):
             except TimeoutError:
                 continue
             channel.settimeout(5.0)
-            channel.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else each question waits for 40 ms
+            channel.setsockopt(
+                socket.IPPROTO_TCP, socket.TCP_NODELAY, 1
+            )  # else each question waits for 40 ms
             if hmac.compare_digest(channel.recv(len(token)), token.encode()):
                 return channel
             channel.close()
