@@ -37,7 +37,7 @@ import functools
 import math
 import re
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,11 +45,12 @@ import numpy as np
 
 from mha_grader.course.assignment import Assignment
 from mha_grader.grading.judge import Judged, Verdict
+from mha_grader.grading.replay import Memory, Replay
 from mha_grader.grading.session import OutOfBudget
 from mha_grader.sandbox.fork_server import SandboxUnavailable
 from mha_grader.sandbox.wire import Opaque
 from mha_grader.testing.errors import CallError
-from mha_grader.testing.proxies import Perform, Step, local
+from mha_grader.testing.proxies import Step
 from mha_grader.testing.values import as_array, is_tensor
 from mha_lib import pitfalls
 
@@ -57,6 +58,7 @@ RELATIVE, ABSOLUTE = 1e-4, 1e-6  # float32 inside an answer is no other mistake
 HALF, HALVES = 200.0, ("torch.float16", "torch.bfloat16")  # times as much is rounding in 16 bits
 MAX_REPLAYED = 200  # steps of a part: a training is not repeated for every known mistake
 PASSED = 10.0  # times as much may be rounding in what passed
+RIGHT = ""  # how the right code is called where what came of known code is remembered
 IN_PLACE, CUT_OFF = "input-changed-in-place", "gradient-cut-off"
 Law = Callable[[Any, Sequence[Step]], bool]
 
@@ -77,7 +79,14 @@ def diagnose(assignment: Assignment, judged: Judged) -> dict[str, str]:
         beside=vars(assignment.reference),
         laws=pitfalls.laws(assignment.name, judged.item),
         tested=judged.tested,
+        memory=_memory_of(assignment.name, assignment.version, judged.item),
     )
+
+
+@functools.lru_cache(maxsize=32)
+def _memory_of(name: str, version: str, item: str) -> Memory:
+    """What a grading process remembers of an item's known code, which is the same for all hand-ins of a version."""
+    return Memory()
 
 
 def recognise(
@@ -85,11 +94,11 @@ def recognise(
     verdicts: Sequence[Verdict],
     variants: Mapping[str, Any],
     reference: Any,
-    local: Callable[..., Perform] = local,
     *,
     beside: Mapping[str, Any] = types.MappingProxyType({}),
     laws: Mapping[str, Law] | None = None,
     tested: Any = None,
+    memory: Memory | None = None,
 ) -> dict[str, str]:
     """Slugs of the recognised mistakes by the name of the failed part.
 
@@ -98,11 +107,12 @@ def recognise(
         verdicts: of the item's parts, with their steps.
         variants: wrong functions or classes of this item by slug; further forms of a mistake as `slug/form`.
         reference: the right one.
-        local: makes what carries requests out on one of these; another one may remember what it has done.
         beside: the reference's other names, which a test may use as it uses the student's.
         laws: of this item, by slug.
         tested: what the item's name stands for in its test, for laws to try.
+        memory: what came of the same variants and the same reference before.
     """
+    known = Memory() if memory is None else memory
     judged = [verdict for verdict in verdicts if 0 < len(verdict.steps) <= MAX_REPLAYED]
     told: dict[str, bool] = {}
     found = {
@@ -112,14 +122,14 @@ def recognise(
         for slug in _violated(laws or {}, tested, verdict, told)
     }
     evidence = [
-        Evidence(verdict, Replay(local, {**beside, item: reference}, verdict.steps))
+        Evidence(verdict, Replay(known, RIGHT, {**beside, item: reference}, verdict.steps))
         for verdict in judged
         if verdict.part.name not in found
     ]
 
     @functools.cache
     def replayed(name: str, part: int) -> Replay:
-        return Replay(local, {**beside, item: variants[name]}, evidence[part].steps)
+        return Replay(known, name, {**beside, item: variants[name]}, evidence[part].steps)
 
     ground = judged[0].part.name if judged and _has_failed(judged[0]) else None
     for strict in (True, False):
@@ -147,32 +157,6 @@ def recognise(
         elif cut_off and each.wrong:
             found[each.name] = CUT_OFF
     return {verdict.part.name: found[verdict.part.name] for verdict in verdicts if verdict.part.name in found}
-
-
-class Replay:
-    """The requests of a part's steps, carried out one after the other on known code as somebody asks for them."""
-
-    def __init__(self, local: Callable[..., Perform], names: Mapping[str, Any], steps: Sequence[Step]):
-        """Nothing is carried out yet."""
-        self._local, self._names, self._steps = local, names, steps
-        self._perform: Perform | None = None
-        self._done: list[Step] = []
-
-    def __iter__(self) -> Iterator[Step]:
-        """The steps, with what comes of them on this code."""
-        for number, step in enumerate(self._steps):
-            if number == len(self._done):
-                self._done.append(self._carry_out(step))
-            yield self._done[number]
-
-    def _carry_out(self, step: Step) -> Step:
-        self._perform = self._perform or self._local(**self._names)
-        try:
-            with np.errstate(all="ignore"):
-                value, changed = self._perform(step.request)
-        except CallError as error:
-            return Step(step.request, error=error)
-        return Step(step.request, value, changed=changed)
 
 
 @dataclass(frozen=True)

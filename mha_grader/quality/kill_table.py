@@ -8,9 +8,8 @@ names of assignments behind it, it prints their sections and writes nothing.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -19,9 +18,8 @@ from mha_grader.course.assignment import Assignment, assignment_names, in_teachi
 from mha_grader.course.records import Status
 from mha_grader.grading import diagnose
 from mha_grader.grading.judge import load_parts, run_parts, seed
-from mha_grader.sandbox import wire
-from mha_grader.testing.errors import CallError
-from mha_grader.testing.proxies import Perform, Recorder, local
+from mha_grader.grading.replay import Memory
+from mha_grader.testing.proxies import Recorder, local
 from mha_lib import pitfalls
 from mha_lib.styles import styles
 
@@ -57,8 +55,8 @@ def table(assignment: Assignment, item: str, secret: bytes, *, named: bool = Tru
         *(("style", name, style) for name, style in styles(assignment.name, item).items()),
         *(("pitfall", slug, wrong) for slug, wrong in pitfalls.variants(assignment.name, item).items()),
     ]
-    replayed = remembering() if named else None
-    return [judge(assignment, item, kind, name, one, secret, replayed) for kind, name, one in tested]
+    memory = Memory() if named else None
+    return [judge(assignment, item, kind, name, one, secret, memory) for kind, name, one in tested]
 
 
 def judge(
@@ -68,7 +66,7 @@ def judge(
     name: str,
     tested: Any,
     secret: bytes,
-    replayed: Callable[..., Perform] | None = local,
+    memory: Memory | None = None,
 ) -> Row:
     """Run the item's hidden test on one function, class or value, and recognise its mistakes.
 
@@ -77,7 +75,7 @@ def judge(
         kind, name: what the row is called.
         tested: the function, class or value.
         secret: decides the draws.
-        replayed: what known mistakes are replayed with; None if no mistake is to be recognised.
+        memory: what came of the item's known mistakes before; None if no mistake is to be recognised.
     """
     beside = vars(assignment.reference)  # an item's test may use other items
     recorder = Recorder(local(**{**beside, item: tested}))
@@ -89,10 +87,10 @@ def judge(
     with warnings.catch_warnings(action="ignore"):  # as in the sandbox, whatever they are here
         # Students meet draws of their assignment's version; here a changed word must not change what is drawn.
         verdicts = run_parts(parts, recorder, lambda part: seed(secret, assignment.name, item, part.name))
-        if replayed:
+        if memory is not None:
             known, laws = pitfalls.forms(assignment.name, item), pitfalls.laws(assignment.name, item)
             slugs = diagnose.recognise(
-                item, verdicts, known, reference, replayed, beside=beside, laws=laws, tested=stand_in
+                item, verdicts, known, reference, beside=beside, laws=laws, tested=stand_in, memory=memory
             )
     return Row(
         kind=kind,
@@ -103,49 +101,6 @@ def judge(
         score=sum(verdict.part.points for verdict in verdicts if verdict.status == "pass"),
         max_score=sum(verdict.part.points for verdict in verdicts),
     )
-
-
-def remembering() -> Callable[..., Perform]:
-    """Like `local`, but what an object did after the same requests is remembered, and not done again.
-
-    The hidden tests put the same requests to all that they judge, as long as it passes.
-    """
-    outcomes: dict[tuple[tuple[int, ...], bytes], Any] = {}
-
-    def perform_on(**names: Any) -> Perform:
-        which = tuple(map(id, names.values()))
-        perform, asked, done, digest = local(**names), [], 0, b""
-
-        def remembered(request: dict[str, Any]) -> tuple[Any, tuple[str, ...]]:
-            nonlocal done, digest
-            asked.append(request)
-            digest = _digest(digest, request)
-            if (which, digest) not in outcomes:
-                for earlier in asked[done:]:  # objects that were made then are needed now
-                    outcome = _outcome(perform, earlier)
-                done = len(asked)
-                outcomes[which, digest] = outcome
-            outcome = outcomes[which, digest]
-            if isinstance(outcome, CallError):
-                raise outcome.with_traceback(None)
-            return outcome
-
-        return remembered
-
-    return perform_on
-
-
-def _digest(before: bytes, request: dict[str, Any]) -> bytes:
-    buffers: list[bytes] = []
-    tree = wire.encode(request, buffers)
-    return hashlib.sha256(b"".join([before, repr(tree).encode(), *buffers])).digest()
-
-
-def _outcome(perform: Perform, request: dict[str, Any]) -> Any:
-    try:
-        return perform(request)
-    except CallError as error:
-        return error
 
 
 def _stub(reference: Any) -> Any:

@@ -203,7 +203,7 @@ def _keeps_all_points(assignment: Assignment, item: str, tested: Any) -> bool:
     signal.signal(signal.SIGALRM, stop)
     signal.alarm(SECONDS)
     try:
-        row = judge(assignment, item, "pitfall", "mutant", tested, SECRET, replayed=None)
+        row = judge(assignment, item, "pitfall", "mutant", tested, SECRET)
     except TimeoutError:
         return False
     finally:

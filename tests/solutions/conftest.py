@@ -1,5 +1,6 @@
 """What the tests of the assignments share. `assignment` is the one that a test module is called after."""
 
+import collections
 import fcntl
 import functools
 import pickle
@@ -14,7 +15,8 @@ from book.kernels import kernels_that_start_at_once
 from mha_grader.course.assignment import load_assignment
 from mha_grader.course.authoring import assignment_names, release
 from mha_grader.course.folders import config_of_a_copy
-from mha_grader.quality.kill_table import judge, remembering, table
+from mha_grader.grading.replay import Memory
+from mha_grader.quality.kill_table import judge, table
 
 ROOT = Path(__file__).parents[2]
 LOADED = {name: load_assignment(ROOT, name) for name in assignment_names(ROOT)}
@@ -64,15 +66,15 @@ def rows_of(tmp_path_factory, worker_id):
 @pytest.fixture(scope="session")
 def judge_item():
     """The row of one function, class or dict of answers, for an assignment and an item; no mistake is named."""
-    return lambda name, item, tested: judge(LOADED[name], item, "style", "tested", tested, b"secret", None)
+    return lambda name, item, tested: judge(LOADED[name], item, "style", "tested", tested, b"secret")
 
 
 @pytest.fixture(scope="session")
 def name_mistakes():
     """The same row with the mistakes that are recognised: every known one is tried."""
-    replayed = remembering()
+    memories = collections.defaultdict(Memory)
     return lambda name, item, tested: judge(
-        LOADED[name], item, "style", "tested", tested, b"secret", replayed
+        LOADED[name], item, "style", "tested", tested, b"secret", memories[name, item]
     )
 
 

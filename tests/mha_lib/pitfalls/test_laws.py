@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from mha_grader.course.assignment import load_assignment
-from mha_grader.quality.kill_table import PUBLIC_SECRET, judge, remembering
+from mha_grader.grading.replay import Memory
+from mha_grader.quality.kill_table import PUBLIC_SECRET, judge
 from mha_grader.testing.proxies import Recorder, local
 from mha_lib import pitfalls
 from mha_lib.pitfalls.code import LAWS, MISTAKES
@@ -94,8 +95,6 @@ SOME_FORMS = [  # of each item, and one in twelve of all
 def test_a_form_loses_points_and_gets_the_name_of_its_mistake(place, name):
     assignment, item = place.split(".")
     code = pitfalls.forms(assignment, item)[name]
-    row = judge(
-        load_assignment(COURSE, assignment), item, "pitfall", name, code, PUBLIC_SECRET, remembering()
-    )
+    row = judge(load_assignment(COURSE, assignment), item, "pitfall", name, code, PUBLIC_SECRET, Memory())
     assert row.score < row.max_score
     assert set(row.slugs.values()) == {name.partition("/")[0]}
