@@ -33,6 +33,7 @@ NUMPY_DTYPES = frozenset([*INTEGERS, "bool", "float16", "float32", "float64"])
 NAMES = {np.dtype(name): name for name in NUMPY_DTYPES}  # NumPy works a dtype's name out anew each time
 # NumPy has no bfloat16: such a tensor travels as its bits.
 TORCH_BITS = {"bfloat16": "int16"}
+TENSORS = NUMPY_DTYPES | TORCH_BITS.keys()
 
 
 class ProtocolError(Exception):
@@ -179,8 +180,39 @@ def _tensor(dtype: str, array: np.ndarray) -> Any:
     return tensor.view(getattr(torch, dtype)) if dtype in TORCH_BITS else tensor
 
 
+def arriving(value: Any, depth: int = 0) -> Any:
+    """What would arrive of a value at the other end, for data that stays here: `decode` of what `encode` makes.
+
+    Raises:
+        ProtocolError: if a dict has keys that cannot be.
+    """
+    if depth > MAX_DEPTH:
+        return Opaque("data nested too deeply")
+    kind = type(value)
+    if value is None or kind in (bool, int, float):
+        return value
+    if isinstance(value, list | tuple):
+        items = [arriving(item, depth + 1) for item in value]
+        return items if isinstance(value, list) else tuple(items)
+    if isinstance(value, dict):
+        pairs = [(arriving(key, depth + 1), arriving(item, depth + 1)) for key, item in value.items()]
+        return _dict(pairs)
+    if kind is np.ndarray and value.dtype in NAMES:
+        return value.copy()
+    if kind is Handle:
+        return value
+    torch = sys.modules.get("torch")
+    if torch is not None and kind is torch.Tensor and str(value.dtype).removeprefix("torch.") in TENSORS:
+        return value.detach().cpu().clone(memory_format=torch.contiguous_format)
+    buffers: list[bytes] = []
+    tree = encode(value, buffers, depth)
+    return decode(tree, memoryview(b"".join(buffers)))
+
+
 def same_bits(new: Any, old: Any) -> bool:
     """Whether two plain values are equal in every bit."""
+    if type(new) is type(old) is np.ndarray:
+        return new.dtype == old.dtype and new.shape == old.shape and new.tobytes() == old.tobytes()
     first: list[bytes] = []
     second: list[bytes] = []
     return bool(encode(new, first) == encode(old, second) and first == second)

@@ -33,6 +33,12 @@ def through(value):
     return wire.decode(tree, memoryview(b"".join(buffers)))
 
 
+@pytest.fixture(params=[through, wire.arriving])
+def arrive(request):
+    """What arrives of a value: by the wire, and without it for data that stays in this process."""
+    return request.param
+
+
 def same(first, second):
     if isinstance(first, np.ndarray):
         return (
@@ -54,26 +60,27 @@ def same(first, second):
 @given(values)
 def test_data_arrives_as_it_was_sent(value):
     assert same(through(value), value)
+    assert same(wire.arriving(value), value)
 
 
-def test_layout_in_memory_does_not_matter():
+def test_layout_in_memory_does_not_matter(arrive):
     array = np.arange(24.0).reshape(2, 3, 4).transpose(2, 0, 1)[::-1]
-    assert np.array_equal(through(array), array)
-    assert np.array_equal(through(np.asfortranarray(array)), array)
-    assert np.array_equal(through(array.astype(">f8")), array)
+    assert np.array_equal(arrive(array), array)
+    assert np.array_equal(arrive(np.asfortranarray(array)), array)
+    assert np.array_equal(arrive(array.astype(">f8")), array)
 
 
-def test_what_arrives_is_fresh_and_writable():
-    array = through(np.zeros((2, 3)))
+def test_what_arrives_is_fresh_and_writable(arrive):
+    array = arrive(np.zeros((2, 3)))
     array += 1
     assert array.flags.owndata or array.base is not None
     assert (array == 1).all()
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.bool])
-def test_tensors_keep_their_bits(dtype):
+def test_tensors_keep_their_bits(arrive, dtype):
     tensor = torch.tensor([[0.1, -2.0, 0.0]], dtype=dtype).requires_grad_(dtype.is_floating_point)
-    arrived = through(tensor)
+    arrived = arrive(tensor)
     assert arrived.dtype == dtype
     assert torch.equal(arrived, tensor.detach())
 
@@ -85,14 +92,14 @@ class Liar(np.ndarray):
         return True
 
 
-def test_a_subclass_arrives_as_what_it_holds():
-    arrived = through(np.ones(3).view(Liar))
+def test_a_subclass_arrives_as_what_it_holds(arrive):
+    arrived = arrive(np.ones(3).view(Liar))
     assert type(arrived) is np.ndarray
-    assert through(np.float64(0.5)).shape == ()
+    assert arrive(np.float64(0.5)).shape == ()
     pair = namedtuple("Pair", "output weights")(1, [2])
-    assert through(pair) == (1, [2])
-    assert type(through(pair)) is tuple
-    assert through(OrderedDict(a=1)) == {"a": 1}
+    assert arrive(pair) == (1, [2])
+    assert type(arrive(pair)) is tuple
+    assert arrive(OrderedDict(a=1)) == {"a": 1}
 
 
 @pytest.mark.parametrize(
@@ -107,8 +114,8 @@ def test_a_subclass_arrives_as_what_it_holds():
         ({1, 2}, "set"),
     ],
 )
-def test_what_is_not_data_arrives_as_its_types_name(value, name):
-    assert through(value) == wire.Opaque(name)
+def test_what_is_not_data_arrives_as_its_types_name(arrive, value, name):
+    assert arrive(value) == wire.Opaque(name)
 
 
 def test_endless_nesting_is_cut_off():
