@@ -64,7 +64,7 @@ def test_a_wrong_array_is_shown_beside_the_right_one_with_the_first_difference()
         (
             np.array([[0.5, 0.2], [0.5, 0.8]]),
             [[0.6, 0.4], [0.1, 0.9]],
-            "it sums to 1 along axis 0, but should",
+            "it sums to 1 along axis 0, but it should",
         ),
         (np.array([[0.1, 0.3], [0.4, 0.2]]), [[0.6, 0.4], [0.1, 0.9]], "all entries together sum to 1"),
         (np.array([[0.1, 0.3], [0.4, 0.3]]), [[0.6, 0.4], [0.1, 0.9]], "but it sums to 0.4, 0.7"),

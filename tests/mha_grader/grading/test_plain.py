@@ -159,14 +159,14 @@ def test_an_argument_that_is_changed_in_place_is_changed_for_the_test(course):
 
 
 SAID_OF = {
-    "an empty array": ("return 2 * x", "return np.empty((0, *x.shape))", "f returned something empty"),
-    "an empty list": ("return [2 * y for y in x]", "return []", "f returned something empty"),
-    "an empty part": ("return 2 * x, 3", "return x[:0], 3", "f returned something empty"),
+    "an empty array": ("return 2 * x", "return np.empty((0, *x.shape))", "f returned an empty result"),
+    "an empty list": ("return [2 * y for y in x]", "return []", "f returned an empty result"),
+    "an empty part": ("return 2 * x, 3", "return x[:0], 3", "f returned an empty result"),
     "arguments": ("return 2 * x", "x[...] = 0\n    return x", "f changes its arguments"),
     "arguments that are emptied": (
         "return 2 * x",
         "x[...] = 0\n    return x[:0]",
-        "f returned something empty",
+        "f returned an empty result",
     ),
     "right, in place": ("return 2 * x", "x *= 2\n    return x", ""),
     "both in place": ("x *= 2\n    return x", "x *= 2\n    return x", ""),

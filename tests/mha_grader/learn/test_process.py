@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mha_grader.learn import process, worker
+from mha_grader.learn import process
 from mha_grader.learn.process import CannotStart, OwnProcess
 from mha_grader.sandbox.asking import SandboxDied, SandboxTimeout
 from mha_grader.sandbox.fork_server import Layout, Limits
@@ -106,9 +106,10 @@ def test_no_module_of_the_way_needs_what_only_some_systems_have():
 
 def test_no_question_and_no_answer_waits_until_the_other_side_has_acknowledged_what_came_before(make):
     """The system would hold small packets back, for 40 ms each."""
-    own = make()
+    assert make().channel.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    code = "import sys, socket; from mha_grader.learn.worker import connect"
+    code += "; channel = connect({'port': int(sys.argv[1]), 'token': 'word'})"
+    code += "; sys.exit(not channel.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))"
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        order = {"port": listener.getsockname()[1], "token": "word"}
-        with worker.connect(order) as theirs:
-            for channel in (own.channel, theirs):
-                assert channel.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        port = str(listener.getsockname()[1])
+        assert subprocess.run([sys.executable, "-c", code, port], check=False).returncode == 0
