@@ -53,6 +53,12 @@ def four_tokens(sliding_window_mask: Code) -> Any:
 
 
 @WINDOW.example
+def last_two_of_four(sliding_window_mask: Code) -> Any:
+    """Two queries at the end of four keys, a window of two."""
+    return sliding_window_mask(2, 4, 2)
+
+
+@WINDOW.example
 def nothing_to_see(sliding_window_mask: Code) -> Any:
     """A window of 0."""
     return sliding_window_mask(2, 2, 0)

@@ -211,7 +211,8 @@ PITFALLS = (
     Pitfall(
         slug="causal-hides-self",
         title="A token does not see itself",
-        symptom="The first query has no key at all, so its row is NaN.",
+        symptom="A token does not attend to itself. The first query has no key at all, so its row is NaN, unless "
+        "something stands in for it.",
         reason="You keep j < i, but a token may attend to its own position, and the first token has no other key.",
         fix="Keep j ≤ i, the diagonal included.",
         passes=("shape", "boolean"),

@@ -169,6 +169,15 @@ PITFALLS = (
         passes=("shape", "finite"),
     ),
     Pitfall(
+        slug="window-start-top-left",
+        title="The start of the window lined up at the first key",
+        symptom="The mask is right when n = m. With more keys than queries, each query sees up to m − n keys "
+        "before its window.",
+        reason="You count the start of the window from i, but query i stands at position i + (m − n).",
+        fix="Shift both ends of the window by m − n.",
+        passes=("shape",),
+    ),
+    Pitfall(
         slug="window-one-too-wide",
         title="One key too many",
         symptom="A query sees itself and `window` keys before it.",

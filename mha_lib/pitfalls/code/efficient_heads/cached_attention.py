@@ -157,6 +157,16 @@ class CachedAttentionBatchKept(right.CachedAttention):
             self.K, self.V = self.K[:, :, :0], self.V[:, :, :0]
 
 
+@mistake("cache-not-reset", "efficient_heads.CachedAttention", form="zeros-kept")
+class CachedAttentionZerosKept(right.CachedAttention):
+    """Wrong: `reset` makes keys and values zero, but they stay in the cache."""
+
+    def reset(self) -> None:
+        """Overwrite the tokens only."""
+        if self.K is not None and self.V is not None:
+            self.K, self.V = 0 * self.K, 0 * self.V
+
+
 @mistake("cache-shared-between-objects", "efficient_heads.CachedAttention")
 class CachedAttentionSharedBetweenObjects(right.CachedAttention):
     """Wrong: the cache belongs to the class, so that all its objects write into the same one."""
@@ -429,8 +439,8 @@ for name, layer in FORMS.items():
 
 
 def first_output(layer: Any) -> Any:
-    """What comes out for one token, which is 4, of a layer that is one wide."""
-    return layer.forward(np.array([[[4.0]]]))
+    """What comes out for one token, which is 0.5 and so gives other tokens much weight, of a layer one wide."""
+    return layer.forward(np.array([[[0.5]]]))
 
 
 @law("cache-not-reset", "efficient_heads.CachedAttention")
@@ -444,7 +454,7 @@ def remembers_after_a_reset(tested: Any, steps: Sequence[Any]) -> bool:
     new.reset()
     used.forward(np.array([[[2.0]]]))
     used.reset()
-    return np.allclose(alone, 4.0) and not np.allclose(first_output(used), 4.0)
+    return np.allclose(alone, 0.5) and not np.allclose(first_output(used), 0.5)
 
 
 @law("cache-shared-between-objects", "efficient_heads.CachedAttention")

@@ -69,6 +69,13 @@ def window_top_left(n: int, m: int, window: int) -> Tensor:
     return (back >= 0) & (back < positive(window))
 
 
+@mistake("window-start-top-left", "modern_heads.sliding_window_mask")
+def window_start_top_left(n: int, m: int, window: int) -> Tensor:
+    """Wrong: the window ends at the query, and starts as if the first query lined up with the first key."""
+    first = torch.arange(n)[:, None] - positive(window) + 1  # (n, 1)
+    return (how_far_back(n, m) >= 0) & (torch.arange(m) >= first)
+
+
 @mistake("window-ignored", "modern_heads.sliding_window_mask")
 def window_ignored(n: int, m: int, window: int) -> Tensor:
     """Wrong: the plain causal mask."""
@@ -158,9 +165,6 @@ FORMS: dict[str, Callable[..., Tensor]] = {
     "causal-hides-self/one-less": by_distance(lambda back, window, ahead: (back >= 1) & (back < window)),
     "causal-sees-next/moved": by_distance(lambda back, window, ahead: (back >= -1) & (back < window - 1)),
     "causal-missing/lower-edge-alone": by_distance(lambda back, window, ahead: back < window),
-    "causal-top-left/left-edge": by_distance(
-        lambda back, window, ahead: (back >= 0) & (back - ahead < window)
-    ),
     "causal-top-left/right-edge": by_distance(
         lambda back, window, ahead: (back - ahead >= 0) & (back < window)
     ),

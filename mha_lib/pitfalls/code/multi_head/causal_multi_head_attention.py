@@ -105,6 +105,12 @@ def hides_self(Q: Array, K: Array, V: Array, mask: Array) -> Any:
     return layers.filled(layers.finite)(Q, K, V, np.tril(mask, -1))
 
 
+def hides_self_but_for_the_first(Q: Array, K: Array, V: Array, mask: Array) -> Any:
+    """Wrong: earlier keys alone are seen; the first query, which has none, sees itself."""
+    first = np.arange(mask.shape[-2]) == 0  # (n,)
+    return layers.filled(layers.finite)(Q, K, V, np.tril(mask, -1) | (first[:, None] & mask))
+
+
 def row_by_row(scores: Array, mask: Array) -> Array:
     """Exponentials, of which the largest of each row is 1."""
     hidden = np.where(mask, scores, -np.inf)
@@ -136,7 +142,7 @@ def wrong_layers() -> dict[str, list[Any]]:
     found = layers.wrong_layers()
     heads = {
         "mask-inverted": [turned_round],
-        "causal-hides-self": [hides_self],
+        "causal-hides-self": [hides_self, hides_self_but_for_the_first],
         "mask-for-first-head-only": [only_head(0), only_head(-1)],
         "softmax-whole-matrix": [layers.weighing(over_both), layers.weighing(over_everything)],
         "softmax-not-normalised": [layers.weighing(lambda scores, mask: np.exp(scores) * mask)],

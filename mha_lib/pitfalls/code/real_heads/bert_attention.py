@@ -211,6 +211,14 @@ for slug in (
     wrong = variants("single_head", "attention")[slug]
     mistake(slug, "real_heads.bert_attention")(bert_from(wrong, attend=wrong))
 
+mistake("heads-interleaved", "real_heads.bert_attention", form="split-and-merged")(
+    bert_from(
+        variants("multi_head", "split_heads")["heads-interleaved"],
+        split=variants("multi_head", "split_heads")["heads-interleaved"],
+        combine=variants("multi_head", "combine_heads")["heads-interleaved"],
+    )
+)
+
 # What the items built on `bert_attention` take over, so far as it shows there.
 INHERITED = {
     **MADE_OF_PIECES,
