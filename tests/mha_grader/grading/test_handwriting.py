@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from mha_grader.course.assignment import load_assignment
+from mha_grader.grading.replay import Memory
 from mha_grader.quality.kill_table import judge
 
 from .handwriting import ANSWERS
@@ -19,6 +20,6 @@ def test_what_is_named_is_what_is_wrong(place, slug, source):
     name, item = place.split(".")
     names = {"np": np, "torch": torch}
     exec(source, names)
-    row = judge(load_assignment(COURSE, name), item, "style", "tested", names[item], b"secret")
+    row = judge(load_assignment(COURSE, name), item, "style", "tested", names[item], b"secret", Memory())
     assert row.score < row.max_score
     assert set(row.slugs.values()) == ({slug} if slug else set())
