@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext: {text_representation: {extension: .py, format_name: percent}}
-#   mha: {assignment: real_heads, version: "1.1", files: [minilm/minilm.py, minilm/minilm_sample.npz]}
+#   mha: {assignment: real_heads, version: "1.2", files: [minilm/minilm.py, minilm/minilm_sample.npz]}
 # ---
 
 # %% role="author"
@@ -238,7 +238,7 @@ def output(rng):
 
 
 @part(
-    points=4,
+    points=3,
     example="bert_attention(np.array([[[1.0, 2.0]]]), "
     f"{stored_text(2, weight='np.array([[0.0, 1.0], [3.0, 0.0]])')}, 2)[0]",
 )
@@ -254,6 +254,19 @@ def weights_stored_as_out_in(rng):
 def biases(rng):
     "The biases are added after the products with the weights, in all linear layers."
     expect_output(rng.normal(size=(1, 5, 6)), some_weights(rng, biases=True), 6)
+
+
+@part(
+    points=1,
+    needs=("output", "biases"),
+    example=f"bert_attention(np.array([[[1.0, 2.0]]]), {stored_text(2, bias='np.array([10.0, 20.0])')}, 1)[0]",
+)
+def heads_of_several_features(rng):
+    "A head has a block of d_k features, of the products and of the biases alike."
+    weights = undecided(some_weights(rng, d_model=12, biases=True))
+    expect_output(rng.normal(size=(2, 5, 12)), weights, 3)
+    weights["query"]["bias"] = 1000 * rng.normal(size=12)  # one key has all the weight, whatever the scale
+    expect_output(rng.normal(size=(2, 5, 12)), weights, 3)
 
 
 @part(
@@ -419,8 +432,11 @@ def direction(rng):
 
 @part(points=2, example="offset_score(np.array([[[0.5, 0.3, 0.2], [0.2, 0.3, 0.5], [0.4, 0.4, 0.2]]]), -1)")
 def neighbours(rng):
-    "For −1 and 1, the score is the mean over the queries that have such a neighbour."
+    "For −1 and 1, the score is the mean over the queries that have such a neighbour, even with a weight of 0."
     maps = some_maps(rng)
+    expect_score(maps, 1)
+    expect_score(maps, -1)
+    maps[:, [2, 4], [3, 3]] = 0.0
     expect_score(maps, 1)
     expect_score(maps, -1)
 

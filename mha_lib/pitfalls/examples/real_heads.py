@@ -35,6 +35,13 @@ def two_maps(offset_score: Code) -> Any:
 
 
 @OFFSET_SCORE.example
+def a_map_with_a_zero(offset_score: Code) -> Any:
+    """One head, three tokens, of which the second does not look back at all."""
+    maps = [[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.25, 0.75, 0.0]]]
+    return offset_score(np.array(maps), -1)
+
+
+@OFFSET_SCORE.example
 def the_token_itself(offset_score: Code) -> Any:
     """Two heads, two tokens: how much each looks at itself."""
     maps = [[[0.75, 0.25], [0.5, 0.5]], [[0.5, 0.5], [0.25, 0.75]]]

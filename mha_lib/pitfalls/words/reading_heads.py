@@ -84,6 +84,15 @@ PITFALLS = (
         passes=("shape", "finite", "offset 0", "direction"),
     ),
     Pitfall(
+        slug="offset-zeros-left-out",
+        title="Weights of 0 left out of the mean",
+        symptom="The scores are right as long as no weight is 0; otherwise they are too large.",
+        reason="You divide by the number of weights that are not 0, but a query that does not look there counts "
+        "as well.",
+        fix="Take the mean over all n − |offset| queries that have a key at that offset.",
+        passes=("shape", "finite", "offset 0", "direction"),
+    ),
+    Pitfall(
         slug="offset-summed",
         title="The sum in place of the mean",
         symptom="Some scores are above 1.",

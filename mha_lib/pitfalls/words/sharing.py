@@ -183,6 +183,14 @@ PITFALLS = (
         passes=("shape", "finite", "one chunk", "two chunks", "token by token"),
     ),
     Pitfall(
+        slug="cache-offset-not-reset",
+        title="reset forgets the tokens, not their number",
+        symptom="The first sequence is right. After a reset, the tokens of a chunk see later ones.",
+        reason="You count the past tokens in an attribute of its own, and `reset` does not set it back to 0.",
+        fix="Take the number of past tokens from the cache itself.",
+        passes=("shape", "finite", "one chunk", "two chunks", "token by token"),
+    ),
+    Pitfall(
         slug="cache-shared-between-objects",
         title="One cache for all objects",
         symptom="One object alone is right. Two that are used in turn see each other's tokens.",

@@ -167,6 +167,24 @@ class CachedAttentionZerosKept(right.CachedAttention):
             self.K, self.V = 0 * self.K, 0 * self.V
 
 
+@mistake("cache-offset-not-reset", "efficient_heads.CachedAttention")
+class CachedAttentionOffsetNotReset(right.CachedAttention):
+    """Wrong: the past tokens are counted beside the cache, and `reset` does not set the count back."""
+
+    past = 0
+
+    def forward(self, chunk: Array) -> Array:
+        """The outputs; a query may attend to as many keys more than itself as were counted."""
+        Q, K, V = (split_heads(chunk @ W, self.num_heads) for W in (self.W_Q, self.W_K, self.W_V))
+        if self.K is not None and self.V is not None:
+            K, V = np.concatenate([self.K, K], axis=2), np.concatenate([self.V, V], axis=2)
+        self.K, self.V = K, V  # (batch, heads, m, d_k)
+        t, m = Q.shape[2], K.shape[2]
+        mask = np.arange(m) <= np.arange(t)[:, None] + self.past  # (t, m)
+        self.past += t
+        return combine_heads(attention(Q, K, V, mask)[0]) @ self.W_O  # (batch, t, d_model)
+
+
 @mistake("cache-shared-between-objects", "efficient_heads.CachedAttention")
 class CachedAttentionSharedBetweenObjects(right.CachedAttention):
     """Wrong: the cache belongs to the class, so that all its objects write into the same one."""

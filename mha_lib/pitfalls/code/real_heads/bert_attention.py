@@ -219,6 +219,17 @@ mistake("heads-interleaved", "real_heads.bert_attention", form="split-and-merged
     )
 )
 
+
+@mistake("heads-interleaved", "real_heads.bert_attention", form="bias-of-values")
+def bert_bias_interleaved(
+    x: Array, weights: Weights, num_heads: int, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """Wrong: the bias of the values is cut as (d_k, heads)."""
+    value = weights["value"]
+    bias = value["bias"].reshape(-1, num_heads).T.ravel()  # (d_model,)
+    return right.bert_attention(x, {**weights, "value": {**value, "bias": bias}}, num_heads, mask)
+
+
 # What the items built on `bert_attention` take over, so far as it shows there.
 INHERITED = {
     **MADE_OF_PIECES,

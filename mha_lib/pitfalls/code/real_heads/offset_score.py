@@ -36,6 +36,13 @@ def offset_summed(attention_weights: Array, offset: int) -> Array:
     return np.diagonal(attention_weights, offset, axis1=1, axis2=2).sum(axis=1)
 
 
+@mistake("offset-zeros-left-out", "real_heads.offset_score")
+def offset_zeros_left_out(attention_weights: Array, offset: int) -> Array:
+    """Wrong: the mean over the weights that are not 0."""
+    diagonal = np.diagonal(attention_weights, offset, axis1=1, axis2=2)  # (heads, n - |offset|)
+    return diagonal.sum(axis=1) / np.maximum(np.count_nonzero(diagonal, axis=1), 1)
+
+
 @mistake("offset-wraps-around", "real_heads.offset_score")
 def offset_wraps_around(attention_weights: Array, offset: int) -> Array:
     """Wrong: the first token is taken to have the last one before it."""
