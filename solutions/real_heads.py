@@ -229,7 +229,7 @@ def undecided(weights):
 
 
 @part(
-    points=2,
+    points=1,
     example=f"bert_attention(np.array([[[1.0, 2.0], [3.0, 4.0]]]), {stored_text(2)}, 2)[0]",
 )
 def output(rng):
@@ -238,7 +238,7 @@ def output(rng):
 
 
 @part(
-    points=3,
+    points=4,
     example="bert_attention(np.array([[[1.0, 2.0]]]), "
     f"{stored_text(2, weight='np.array([[0.0, 1.0], [3.0, 0.0]])')}, 2)[0]",
 )

@@ -236,7 +236,6 @@ def by_deviation(x: Tensor) -> Tensor:
 
 
 FORMS: dict[str, Callable[..., Tensor]] = {
-    "qk-norm-without-g/added": of_scores(lambda q, k, g: g + unit(q) @ unit(k).mT),
     "qk-norm-root-mean-square/deviation": with_norms(by_deviation, by_deviation),
     "qk-norm-missing/scaled": of_scores(lambda q, k, g: g * (q @ k.mT) / q.shape[-1] ** 0.5),
     "qk-norm-of-keys-only/scaled": of_scores(lambda q, k, g: g * (q @ unit(k).mT) / q.shape[-1] ** 0.5),
