@@ -186,9 +186,10 @@ PITFALLS = (
     Pitfall(
         slug="causal-missing",
         title="The causal mask is missing",
-        symptom="Each token attends to later ones; the training loss becomes too good to be true.",
-        reason="You do not hide what comes later, so the model reads the token that it should predict.",
-        fix="Let query i attend to key j only where j ≤ i.",
+        symptom="The result for a token depends on later ones; the training loss becomes too good to be true.",
+        reason="You do not hide what comes later in the attention, or another step mixes the tokens, so the model "
+        "reads the token that it should predict.",
+        fix="Let query i attend to key j only where j ≤ i, and let no other step mix tokens.",
         passes=("shape", "boolean", "every row keeps a key"),
     ),
     Pitfall(
