@@ -175,9 +175,11 @@ class CachedAttentionOffsetNotReset(right.CachedAttention):
 
     def forward(self, chunk: Array) -> Array:
         """The outputs; a query may attend to as many keys more than itself as were counted."""
-        Q, K, V = (split_heads(chunk @ W, self.num_heads) for W in (self.W_Q, self.W_K, self.W_V))
+        projected = [chunk @ W for W in (self.W_Q, self.W_K, self.W_V)]
+        Q, K, V = (split_heads(each, self.num_heads) for each in projected)
         if self.K is not None and self.V is not None:
-            K, V = np.concatenate([self.K, K], axis=2), np.concatenate([self.V, V], axis=2)
+            K = np.concatenate([self.K, K], axis=2)
+            V = np.concatenate([self.V, V], axis=2)
         self.K, self.V = K, V  # (batch, heads, m, d_k)
         t, m = Q.shape[2], K.shape[2]
         mask = np.arange(m) <= np.arange(t)[:, None] + self.past  # (t, m)
