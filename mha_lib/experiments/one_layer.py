@@ -55,10 +55,12 @@ class AttentionLayer(nn.Module):
 
         Args:
             x: input `(batch, n, d_in)`; the values are made from it.
-            where: `(batch, n, d_in)`; queries and keys, so the attention weights, are made from it.
+            where: `(batch, n, d_in)`, or `(1, n, d_in)` for all sequences; queries and keys, so the attention
+                weights, are made from it.
 
         Returns:
-            The output `(batch, n, d_out)` and the attention weights `(batch, heads, n, n)`.
+            The output `(batch, n, d_out)` and the attention weights `(batch, heads, n, n)`, with one for `batch`
+            where `where` has it.
         """
         q, k, v = (self._heads(y) for y in (self.q_proj(where), self.k_proj(where), self.v_proj(x)))
         heads, weights = attention(q, k, v)  # (batch, heads, n, d_k), (batch, heads, n, n)
@@ -107,7 +109,7 @@ def recall_contents(
     def make_batch(sequences: int) -> Batch:
         content = torch.randn(sequences, N, CONTENT)  # (batch, n, c)
         x = with_positions(content)  # (batch, n, c + n)
-        where = x if scores_see_content else with_positions(torch.zeros_like(content))
+        where = x if scores_see_content else with_positions(torch.zeros_like(content[:1]))
         return x, where, at_offsets(content, CONTENT_OFFSETS).flatten(2)  # target: (batch, n, k * c)
 
     d_out = len(CONTENT_OFFSETS) * CONTENT

@@ -51,14 +51,6 @@ def test_in_one_block_the_weights_from_queries_to_contents_ignore_the_pointers()
     assert found.shape == (1, n, CONTENT)
 
 
-def test_one_block_reads_the_pointer_and_two_follow_it():
-    one, two = compose(1, 1, steps=300), compose(2, 1, steps=500)
-    assert one.named > 0.99
-    assert one.explained < 1 / 8 + 0.02
-    assert two.explained > 0.95
-    assert two.named > 0.99
-
-
 def test_the_number_of_heads_changes_no_parameter_and_a_seed_gives_the_same_numbers_again():
     first, again, other = (compose(1, heads, steps=2, seed=seed) for heads, seed in ((2, 4), (2, 4), (4, 5)))
     assert first == again

@@ -14,7 +14,7 @@ def test_every_run_that_the_script_would_make_is_stored_once(name):
     assert all(-0.05 < run["result"] <= 1 for run in load_curve(name))
 
 
-LONG = ("alibi", "composition", "induction", "linear")  # seconds for the shortest run
+LONG = ("alibi", "composition", "induction", "linear", "pointers")  # seconds for the shortest run
 SHORT = [pytest.param(name, marks=pytest.mark.soak if name in LONG else ()) for name in CURVES]
 
 

@@ -6,7 +6,6 @@ from mha_lib.experiments.induction import (
     VOCABULARY,
     AttentionOnly,
     N,
-    accuracy,
     can_be_foretold,
     head_scores,
     repeated_sequences,
@@ -15,11 +14,6 @@ from mha_lib.experiments.induction import (
 )
 
 EXACT = torch.diag(torch.ones(N - 2), -1)
-
-
-@pytest.fixture(scope="module")
-def two_layers():
-    return train(2, steps=260).model
 
 
 @pytest.fixture(scope="module")
@@ -60,11 +54,11 @@ def test_one_layer_of_four_heads_has_as_many_parameters_as_two_of_two():
     assert count(1, 4) == count(2, 2) != count(1, 2)
 
 
-def test_the_model_does_not_see_the_future(two_layers, sequences):
-    tokens = sequences[0][:3].clone()
-    before = two_layers(tokens)[0]
+def test_the_model_does_not_see_the_future(sequences):
+    model, tokens = AttentionOnly(2, 2), sequences[0][:3].clone()
+    before = model(tokens)[0]
     tokens[:, 20:] = (tokens[:, 20:] + 1) % VOCABULARY
-    after = two_layers(tokens)[0]
+    after = model(tokens)[0]
     assert torch.equal(before[:, :20], after[:, :20])
     assert not torch.allclose(before[:, 20:], after[:, 20:])
 
@@ -91,39 +85,11 @@ def test_where_a_token_stood_before():
     assert seen_before(tokens)[0].nonzero().tolist() == [[2, 0], [3, 0], [3, 2], [4, 1]]
 
 
-def test_two_layers_do_it_one_layer_does_not_and_more_heads_do_not_help(two_layers, sequences):
-    assert accuracy(two_layers, sequences) > 0.9
-    assert accuracy(train(1, 2, steps=200).model, sequences) < 0.5
-    assert accuracy(train(1, 4, steps=200).model, sequences) < 0.5
-
-
-def test_one_layer_is_enough_if_the_period_is_fixed():
-    run = train(1, 2, periods=(10, 10), steps=200)
-    assert run.accuracy[-1] > 0.9
-    assert run.steps.tolist() == list(range(0, 201, 10))
-
-
-def test_the_second_layer_lives_on_what_the_first_says_of_the_previous_token(two_layers, sequences):
-    previous, induction = head_scores(two_layers, sequences)
-    feeder = int(previous[0].argmax())
-    whole = accuracy(two_layers, sequences)
-    nothing = torch.zeros(N - 1, N - 1)
-    no_first_layer = {(0, 0): nothing, (0, 1): nothing}
-    assert induction[1].max() > 4 * induction[0].max()
-    assert accuracy(two_layers, sequences, no_first_layer) < 0.4
-    assert head_scores(two_layers, sequences, no_first_layer)[1][1].max() < induction[1].max() / 2
-    assert accuracy(two_layers, sequences, {(0, feeder): EXACT}) > whole - 0.05
-
-
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.soak)])
-def test_induction_heads_come_in_two_layers_and_not_in_one_from_other_starts_too(sequences, seed):
-    deep, shallow = train(2, steps=240, seed=seed).model, train(1, 4, steps=120, seed=seed).model
-    assert head_scores(deep, sequences)[1][1].min() > 0.7
-    assert head_scores(shallow, sequences)[1][0].max() < 0.3
-
-    nothing = torch.zeros(N - 1, N - 1)
-    assert all(accuracy(deep, sequences, {(1, head): nothing}) > 0.75 for head in (0, 1))
-    assert accuracy(deep, sequences, {(1, 0): nothing, (1, 1): nothing}) < 0.2
+def test_training_is_measured_at_twenty_steps_and_at_the_end():
+    run = train(1, 2, periods=(10, 10), steps=40)
+    assert run.steps.tolist() == list(range(0, 41, 2))
+    assert run.accuracy[-1] > run.accuracy[0]
+    assert run.previous.shape == run.induction.shape == (21,)
 
 
 def test_looking_far_back_at_whatever_stands_there_scores_a_little(sequences):

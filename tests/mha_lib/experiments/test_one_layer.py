@@ -14,7 +14,6 @@ from mha_lib.experiments.one_layer import (
     at_offsets,
     best_explained_variance,
     recall_contents,
-    recall_tokens,
 )
 
 
@@ -90,13 +89,6 @@ def test_position_only_weights_are_the_same_for_every_sequence_and_within_the_bo
     assert result.weights.shape == (2, N, N)
     assert best_explained_variance(result.weights, CONTENT_OFFSETS) <= 2 / 4 + 1e-6
     assert result.explained <= best_explained_variance(result.weights, CONTENT_OFFSETS) + 0.01
-
-
-def test_training_finds_both_tokens_with_two_heads_but_not_with_one():
-    one, two = recall_tokens(1), recall_tokens(2)
-    assert max(one.each) > 0.99
-    assert one.both == pytest.approx(1 / CONTENT, abs=0.02)
-    assert two.both > 0.99
 
 
 def test_a_seed_gives_the_same_numbers_again_and_leaves_the_callers_alone():

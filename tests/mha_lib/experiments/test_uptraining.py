@@ -57,17 +57,6 @@ def test_shared_weights_are_trained_as_one():
     assert original.grad.abs().min() > 0
 
 
-def test_pooling_destroys_and_a_few_steps_restore_much_of_it_but_not_from_scratch():
-    before, (two, one) = uptrain((2, 1))
-    assert before > 0.95
-    assert (two.num_kv_heads, one.num_kv_heads) == (2, 1)
-    assert two.pooled < 0.2
-    assert one.pooled < 0.1
-    assert two.uptrained > 0.7
-    assert one.pooled < one.uptrained < two.uptrained
-    assert train_shared(2, steps=30) < 0.05
-
-
 def test_a_seed_gives_the_same_numbers_again_and_leaves_the_callers_alone():
     torch.manual_seed(3)
     expected = torch.rand(1)
