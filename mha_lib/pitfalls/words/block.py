@@ -38,6 +38,15 @@ PITFALLS = (
         passes=("shape", "finite"),
     ),
     Pitfall(
+        slug="gelu-without-root",
+        title="erf(x) in place of erf(x / √2)",
+        symptom="The function is similar, but off by up to 0.09.",
+        reason="You write the distribution function of the normal distribution as (1 + erf(x)) / 2, but it is "
+        "(1 + erf(x / √2)) / 2.",
+        fix="Use `nn.functional.gelu`, or divide x by √2 inside `erf`.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
         slug="activation-missing",
         title="No non-linearity between the layers",
         symptom="The network is linear apart from its bias: f(2x) − f(0) is twice f(x) − f(0).",

@@ -55,6 +55,15 @@ PITFALLS = (
         passes=("shape", "finite", "rows sum to 1", "no mask", "all-True mask"),
     ),
     Pitfall(
+        slug="zero-scores-masked",
+        title="Scores of 0 taken for masked ones",
+        symptom="The result is right as long as no score is 0. A key whose score is 0 gets no weight.",
+        reason="You set the later scores to 0 and then mask whatever is 0, but a score that counts may be 0 as "
+        "well.",
+        fix="Let the mask say which scores are hidden, not the scores.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
         slug="mask-fill-tiny",
         title="−1e-9 in place of −1e9",
         symptom="Masked keys get weight as if their score were 0.",
@@ -165,6 +174,15 @@ PITFALLS = (
         reason="You go through the heads one by one, so the scores have three axes, but the mask still has "
         "the axis of the heads and makes NumPy pair every sequence with every mask.",
         fix="Drop the axis in the loop: `mask[:, 0]`.",
+        passes=("no mask", "finite"),
+    ),
+    Pitfall(
+        slug="mask-squeezed",
+        title="`squeeze` removes too many axes",
+        symptom="A mask (n, n) works. One for each sequence gives an error about shapes, or lines up with other "
+        "axes of the scores if sizes agree.",
+        reason="You remove every axis of size 1 from the mask, but these axes make it line up with the scores.",
+        fix="Leave the mask as it is, or remove one axis by its number: `mask[:, 0]`.",
         passes=("no mask", "finite"),
     ),
     Pitfall(
@@ -310,6 +328,15 @@ PITFALLS = (
         reason="You keep the last positions, but a sequence starts at position 0 and the padding fills up its end.",
         fix="Keep the positions below the length.",
         passes=("shape", "boolean", "every row keeps a key", "no padding"),
+    ),
+    Pitfall(
+        slug="padding-at-the-end-assumed",
+        title="The padding is taken to come last",
+        symptom="The mask is right where all padding is at the end. Elsewhere padding is kept and real tokens are "
+        "hidden.",
+        reason="You count the real tokens of a sequence, which does not tell where they stand.",
+        fix="Use `keep` itself: `keep[:, None, None, :]`.",
+        passes=("shape", "boolean", "every row keeps a key", "no keep"),
     ),
     Pitfall(
         slug="padding-without-broadcast-axes",

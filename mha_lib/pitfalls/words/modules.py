@@ -165,6 +165,15 @@ PITFALLS = (
         passes=("shape", "finite"),
     ),
     Pitfall(
+        slug="dropout-renormalised",
+        title="Weights that sum to 1 after dropout",
+        symptom="A token with a single key keeps its weight of 1 or loses it; it should double if dropout is 0.5.",
+        reason="You divide the weights that are left by their sum, but dropout multiplies them by 1/(1 - dropout), "
+        "whatever their sum is.",
+        fix="Use what `nn.Dropout` returns as it is.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
         slug="dropout-keep-probability",
         title="The probability to keep instead of the one to drop",
         symptom="With a probability of 0 everything is dropped in training.",
