@@ -27,8 +27,8 @@ def check_attention(candidate: Callable[..., Any]) -> None:
             `(batch, 1, n, m)` (padding: `(batch, 1, 1, m)`), not `(batch, n, m)`; if Q has two or three axes,
             it is `(n, m)`; with five or more, there is none. Every query keeps at least one key. Scores are
             finite; no masked score exceeds the largest kept score of its row by more than 30; kept scores may
-            be in the thousands, and as low as -20,000 for a whole row. It returns the output `(..., n, d_v)`
-            and the weights `(..., n, m)`.
+            be in the thousands, thousands apart in one row, and as low as -20,000 for a whole row. It returns the
+            output `(..., n, d_v)` and the weights `(..., n, m)`.
 
     Returns:
         None if it is right. A returned False rejects nothing.
@@ -92,7 +92,8 @@ def check_attention(candidate: Callable[..., Any]) -> None:
 def check_split_heads(candidate: Callable[..., Any]) -> None:
     """Raise an error unless `candidate(x, num_heads)` gives each head its own block of features.
 
-    Call it only with what its contract allows, and accept every correct style.
+    Call it only with what its contract allows, and accept every correct style. Pass float64 arrays, and do not
+    compare dtypes.
 
     Args:
         candidate: takes x `(batch, n, d_model)` and a positive number of heads; returns

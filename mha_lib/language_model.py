@@ -83,7 +83,8 @@ def loss(model: nn.Module, ids: torch.Tensor) -> torch.Tensor:
 
     Args:
         model: anything that gives logits `(batch, n, vocab_size)` for tokens `(batch, n)` in which a position
-            sees itself and earlier ones; not only your own model.
+            sees itself and earlier ones; not only your own model. Call it on at most n tokens, which may be its
+            whole context.
         ids: tokens `(batch, n + 1)`, n from 1; each token but the first is predicted from those before it.
 
     Returns:

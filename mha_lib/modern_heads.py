@@ -104,7 +104,8 @@ def qk_norm_attention(
     """Attention by the angle between query and key: both are divided by their lengths, in each head.
 
     Each query and key is divided by (its Euclidean length + 1e-6), or by the length where it is at least 1e-6; a
-    vector of zeros stays zero. The scores are the dot products times g; nothing is divided by √d_k.
+    vector of zeros stays zero, and no other tested one is shorter than 0.3. The scores are the dot products times
+    g; nothing is divided by √d_k.
 
     Args:
         q: queries `(batch, heads, n, d_k)`.

@@ -19,7 +19,7 @@ def bert_attention(
     Scores are divided by √d_k, with d_k = d_model / num_heads. The concatenated heads go through `dense`.
 
     Args:
-        x: hidden states `(batch, n, d_model)`.
+        x: hidden states `(batch, n, d_model)`, float64 like all weights; the dtype of the results is not tested.
         weights: a dict of four dicts: `weights["query"]["weight"]`, `(d_model, d_model)`, used as
             `x @ W.T + b`, and `weights["query"]["bias"]`, `(d_model,)`; likewise `"key"`, `"value"`, and
             `"dense"` for the output.

@@ -182,8 +182,8 @@ def from_builtin(builtin: nn.MultiheadAttention) -> MultiHeadAttention:
 
     Args:
         builtin: an `nn.MultiheadAttention` with any `batch_first`, with or without `bias`, with any
-            `dropout`, in float32 or float64, but without `kdim`, `vdim`, `add_bias_kv` and `add_zero_attn`. It
-            is not changed.
+            `dropout`, in float32 or float64, with parameters that can be trained, but without `kdim`, `vdim`,
+            `add_bias_kv` and `add_zero_attn`. It is not changed.
 
     Returns:
         A layer that takes `(batch, n, d_model)`, whatever the `batch_first` of `builtin`. Its weights are copies,

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext: {text_representation: {extension: .py, format_name: percent}}
-#   mha: {assignment: efficient_heads, version: "1.2"}
+#   mha: {assignment: efficient_heads, version: "1.3"}
 # ---
 
 # %% role="author"
@@ -926,7 +926,7 @@ def one_head(rng):
 )
 def several_heads(rng):
     "Several heads can be removed at once, listed in any order."
-    heads = [int(head) for head in rng.permutation([1, 2, 3, 4])[:2]]
+    heads = [int(head) for head in rng.permutation([1, 2, 3])[:2]]
     expect_pruned(rng, some_layer(rng), 5, sorted(heads))
     expect_pruned(rng, some_layer(rng), 5, sorted(heads, reverse=True))
     expect_pruned(rng, some_layer(rng), 5, [3, 0, 4])
@@ -970,7 +970,7 @@ def number_of_heads(rng):
 @part(points=1, needs="one_head")
 def inputs_unchanged(rng):
     "The caller's arrays and list are unchanged."
-    prune_heads(*some_layer(rng), 5, [3, 1])
+    prune_heads(*some_layer(rng), 5, [1, 3, 0])
     expect_unchanged(prune_heads, "prune_heads")
 
 

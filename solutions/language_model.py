@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext: {text_representation: {extension: .py, format_name: percent}}
-#   mha: {assignment: language_model, version: "1.0"}
+#   mha: {assignment: language_model, version: "1.1"}
 # ---
 
 # %% role="author"
@@ -275,7 +275,7 @@ def bigram(rng, vocabulary=5):
 
 
 @part(
-    points=3, example="loss(torch.nn.Embedding.from_pretrained(torch.eye(3)), torch.tensor([[0, 1, 1, 2]]))"
+    points=2, example="loss(torch.nn.Embedding.from_pretrained(torch.eye(3)), torch.tensor([[0, 1, 1, 2]]))"
 )
 def values(rng):
     "The loss is the mean of −log p of each next token, over all positions and sequences."
@@ -283,6 +283,18 @@ def values(rng):
         model, table = bigram(rng)
         ids = tensor(rng.integers(5, size=shape))
         expect_close(loss(model, ids), reference.loss(torch.nn.Embedding.from_pretrained(table), ids))
+
+
+@part(points=1, needs="values")
+def whole_context(rng):
+    "The model is given at most n of the n + 1 tokens, so that n may be its whole context."
+    model, _ = bigram(rng)
+    hook = construct(loss, "unittest.mock.Mock", return_value=None)
+    keep(model.register_forward_pre_hook, hook)
+    loss(model, tensor(rng.integers(5, size=(3, 7))))
+    calls = attribute_of(hook, "call_args_list")  # of the hook, which gets the model and its arguments
+    read = max((ids.shape[1] for (_, given), _ in calls for ids in given), default=0)
+    expect(read <= 6, f"with 7 tokens in each text, the model was given {read} of them; it needs only 6")
 
 
 @part(points=2, needs="values")

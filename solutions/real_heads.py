@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext: {text_representation: {extension: .py, format_name: percent}}
-#   mha: {assignment: real_heads, version: "1.2", files: [minilm/minilm.py, minilm/minilm_sample.npz]}
+#   mha: {assignment: real_heads, version: "1.3", files: [minilm/minilm.py, minilm/minilm_sample.npz]}
 # ---
 
 # %% role="author"
@@ -651,7 +651,7 @@ def bias_of_values(rng):
 @part(points=1, needs="one_head")
 def inputs_unchanged(rng):
     "The caller's arrays and list are unchanged."
-    keep_heads(*some_layer(rng, biased=["value", "dense"]), [3, 1])
+    keep_heads(*some_layer(rng, biased=["value", "dense"]), [1, 3, 0])
     expect_unchanged(keep_heads, "keep_heads")
 
 
@@ -821,10 +821,10 @@ if model:
 #
 # **Points** {points answers} · **Book** *Real heads*, all sections
 #
-# Replace `None`: numbers as numbers (an error of 0.005 is allowed), choices as one letter in quotation marks. Each
-# answer is worth one point. All questions are about the sample, and everything is counted from 0; text 2 is "The
-# teacher …". A *mean over the texts* is the mean of six numbers, one for each text. The cells above print much of
-# what you need, with your own code.
+# Replace `None`: numbers as numbers (an error of 0.005 is allowed), choices as one letter in quotation marks, "b"
+# or "B". Each answer is worth one point. All questions are about the sample, and everything is counted from 0;
+# text 2 is "The teacher …". A *mean over the texts* is the mean of six numbers, one for each text. The cells above
+# print much of what you need, with your own code.
 #
 # 1. `previous_layer` and `previous_head`: in which layer, and which head there, is the mean score over the texts
 #    for offset −1 largest? (Two answers.)

@@ -827,8 +827,8 @@ print(f"k = 4, two heads:                     {explained(4, [[0.5, 0.5, 0, 0], [
 #
 # **Points** {points answers} · **Book** *One head*, section *Why √d_k*, and *The limit of one head*
 #
-# Replace `None`: numbers as numbers (0.5, not "1/2"; an error of 0.005 is allowed), choices as one letter in
-# quotation marks. Each answer is worth one point.
+# Replace `None`: numbers as numbers (0.5, not "1/2"; an error of 0.005 is allowed), choices as one letter,
+# "b" or "B", in quotation marks. Each answer is worth one point.
 #
 # **The scale.** The entries of q and k are independent with mean 0 and variance 1.
 #

@@ -68,7 +68,7 @@ style("in parts, without a cache", "language_model.LanguageModel")(InParts)
 @style("by hand", "language_model.loss")
 def loss_by_hand(model: nn.Module, ids: Tensor) -> Tensor:
     """The negative logarithm of each chance, averaged."""
-    logs = model(ids)[:, :-1].log_softmax(-1)
+    logs = model(ids[:, :-1]).log_softmax(-1)
     return -logs.gather(-1, ids[:, 1:, None]).mean()
 
 

@@ -30,6 +30,15 @@ def three_predictions(loss: Code) -> Any:
     return loss(model, torch.tensor([[0, 0, 1, 1], [2, 0, 2, 1]]))
 
 
+@LOSS.example
+def whole_context(loss: Code) -> Any:
+    """How many of five tokens the model reads to predict four."""
+    model, read = nn.Embedding.from_pretrained(torch.eye(3)), []
+    model.register_forward_pre_hook(lambda _, args: read.append(args[0].shape[1]))
+    loss(model, torch.tensor([[0, 2, 1, 1, 0]]))
+    return max(read)
+
+
 SAMPLE = item("language_model.sample", language_model.sample)
 
 
@@ -70,6 +79,15 @@ def two_seeds(sample: Code) -> Any:
     first, again = sample(model, start, 9, 1), sample(model, start, 9, 1)
     other = sample(model, start, 9, 2)
     return torch.equal(first, again), torch.equal(first, other)
+
+
+@SAMPLE.example
+def two_texts(sample: Code) -> Any:
+    """Whether two texts with the same beginning stay the same."""
+    torch.manual_seed(0)
+    model = language_model.LanguageModel(6, 8, 2, 1, 12)
+    first, second = sample(model, torch.tensor([[1, 2], [1, 2]]), 9, seed=0)
+    return torch.equal(first, second)
 
 
 @SAMPLE.example

@@ -102,6 +102,13 @@ def three_causal_tokens(causal_multi_head_attention: Code) -> Any:
     return causal_multi_head_attention(X, W_Q, W_K, W_V, W_O, num_heads=2)
 
 
+@CAUSAL_MULTI_HEAD_ATTENTION.example
+def all_scores_zero(causal_multi_head_attention: Code) -> Any:
+    """Three tokens whose scores are all 0, so that a token gets the mean of what it may see."""
+    X, zeros = np.array([[[2.0], [4.0], [9.0]]]), np.zeros((1, 1))
+    return causal_multi_head_attention(X, zeros, zeros, np.eye(1), np.eye(1), 1)
+
+
 CROSS_ATTENTION = item("multi_head.cross_attention", multi_head.cross_attention)
 
 

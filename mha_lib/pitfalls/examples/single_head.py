@@ -134,3 +134,9 @@ def causal_and_padded(decoder_mask: Code) -> Any:
     keep = np.array([[True, True, False], [True, True, True]])
     mask = decoder_mask(3, keep)
     return np.broadcast_to(mask, (2, 2, 3, 3))[:, 0]  # as beside (batch, heads, n, n)
+
+
+@DECODER_MASK.example
+def padding_in_between(decoder_mask: Code) -> Any:
+    """One sequence of three tokens, of which the second one is padding."""
+    return decoder_mask(3, np.array([[True, False, True]]))[0, 0]

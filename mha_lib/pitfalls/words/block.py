@@ -38,6 +38,15 @@ PITFALLS = (
         passes=("shape", "finite"),
     ),
     Pitfall(
+        slug="gelu-without-root",
+        title="erf(x) in place of erf(x / √2)",
+        symptom="The function is similar, but off by up to 0.09.",
+        reason="You write the distribution function of the normal distribution as (1 + erf(x)) / 2, but it is "
+        "(1 + erf(x / √2)) / 2.",
+        fix="Use `nn.functional.gelu`, or divide x by √2 inside `erf`.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
         slug="activation-missing",
         title="No non-linearity between the layers",
         symptom="The network is linear apart from its bias: f(2x) − f(0) is twice f(x) − f(0).",
@@ -163,9 +172,10 @@ PITFALLS = (
     Pitfall(
         slug="one-norm-for-both",
         title="The same norm in both sublayers",
-        symptom="The result is right for a fresh block, where all norms are alike. But `norm2` is never trained.",
-        reason="You use `norm1` twice, but each sublayer has its own norm.",
-        fix="Use `norm2` in the second sublayer.",
+        symptom="The result is right for a fresh block, where all norms are alike. After training, both "
+        "sublayers still have the same norm.",
+        reason="You use one norm twice, but each sublayer has its own.",
+        fix="Make two norms, and use `norm2` in the second sublayer.",
         passes=("shape", "finite"),
     ),
     Pitfall(
@@ -226,7 +236,8 @@ PITFALLS = (
         slug="norm-by-n-minus-one",
         title="The deviation with n − 1",
         symptom="The normalised numbers are a little too small, the more so the fewer features a token has.",
-        reason="You divide by a standard deviation that is computed with n − 1, as `std()` does by default.",
+        reason="You divide by a standard deviation that is computed with n − 1, as `std()` and `var()` do "
+        "by default.",
         fix="Use `nn.LayerNorm`, or the variance with `correction=0` and the epsilon inside the root.",
         passes=("shape", "finite"),
     ),

@@ -62,6 +62,15 @@ PITFALLS = (
         passes=("one head", "no sharing"),
     ),
     Pitfall(
+        slug="parameters-output-narrowed",
+        title="W_O narrowed as well",
+        symptom="The count is too small if heads share keys and values, and right otherwise.",
+        reason="You make W_O as narrow as W_K and W_V, but every query head has an output, and W_O reads "
+        "them all.",
+        fix="Count d_model × d_model for W_O, however many heads share keys and values.",
+        passes=("one head", "no sharing"),
+    ),
+    Pitfall(
         slug="parameters-without-bias",
         title="The biases left out",
         symptom="The count is the same with and without biases.",

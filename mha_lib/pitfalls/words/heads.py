@@ -24,9 +24,9 @@ PITFALLS = (
     ),
     Pitfall(
         slug="positivity-unchecked",
-        title="0 and negative numbers accepted",
+        title="Numbers below 1 accepted",
         symptom="A head has width 0 or −2, or there is a ZeroDivisionError.",
-        reason="You test only divisibility, and −8 is divisible by 4.",
+        reason="You let some numbers below 1 through, and both 0 and −8 are divisible by 4.",
         fix="Check first that both numbers are at least 1.",
         passes=("divides",),
     ),
@@ -66,19 +66,20 @@ PITFALLS = (
     Pitfall(
         slug="split-without-transpose",
         title="Cut into heads by a reshape alone",
-        symptom="The shape is right, but a head gets all features of some tokens and nothing of the others.",
+        symptom="The shape is right, but entries stand in the wrong places: usually, a head gets all features of "
+        "some tokens and nothing of the others.",
         reason="You reshape to heads directly, or exchange the wrong axes as well, but a reshape keeps the "
-        "order of the entries, in which a token's features are adjacent.",
+        "order of the entries and exchanges no axes.",
         fix="Reshape to (batch, n, heads, d_k), then exchange the axes of tokens and heads.",
         passes=("shape", "finite", "one head", "one token"),
     ),
     Pitfall(
         slug="merge-without-transpose",
         title="Put together by a reshape alone",
-        symptom="The shape is right, but a row holds several tokens of one head instead of all heads of one "
-        "token.",
+        symptom="The shape is right, but entries stand in the wrong places: usually, a row holds several tokens of "
+        "one head instead of all heads of one token.",
         reason="You reshape (batch, heads, n, d_k) directly, or exchange the wrong axes as well, but a "
-        "reshape keeps the order of the entries, in which a head's tokens are adjacent.",
+        "reshape keeps the order of the entries and exchanges no axes.",
         fix="Exchange the axes of heads and tokens first, then reshape to (batch, n, d_model).",
         passes=("shape", "finite", "one head", "one token"),
     ),
@@ -95,9 +96,9 @@ PITFALLS = (
     Pitfall(
         slug="heads-interleaved",
         title="Features interleaved among the heads",
-        symptom="The shape is right, but head i has the columns i, i + heads, i + 2 * heads, … instead of a "
-        "block.",
-        reason="You reshape the features to (d_k, heads), which gives head i every heads-th column, but it owns "
+        symptom="The shape is right, but head i has the columns, or rows of W_O, i, i + heads, i + 2 * heads, … "
+        "instead of a block.",
+        reason="You give head i every heads-th feature, for example by a reshape to (d_k, heads), but it owns "
         "the block from i*d_k to (i+1)*d_k.",
         fix="Reshape the features to (heads, d_k), with the heads first.",
         passes=("shape", "finite", "one head"),

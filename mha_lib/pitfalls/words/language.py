@@ -38,6 +38,22 @@ PITFALLS = (
         passes=(),
     ),
     Pitfall(
+        slug="loss-reads-last-token",
+        title="The last token is read as well",
+        symptom="The loss is right, but a model whose context is as long as the predictions gives an error.",
+        reason="You give the model all n + 1 tokens, but nothing is predicted from the last one.",
+        fix="Call the model on `ids[:, :-1]`.",
+        passes=(),
+    ),
+    Pitfall(
+        slug="loss-reshaped",
+        title="A reshape in place of a transpose",
+        symptom="The loss does not fall as it should, since logits of different positions are mixed.",
+        reason="You bring the vocabulary to axis 1 by a reshape, which fills the new shape in the old order.",
+        fix="Use `logits.transpose(1, 2)`, or `logits.flatten(0, 1)` and `ids.flatten()`.",
+        passes=(),
+    ),
+    Pitfall(
         slug="loss-summed",
         title="Losses that are not averaged",
         symptom="The loss grows with the batch and the length of the text, or it is not a single number.",
@@ -109,6 +125,14 @@ PITFALLS = (
         symptom="Each token is chosen by the same random numbers, so that a text repeats itself.",
         reason="You seed a generator at every step, but the draws of one text should be independent.",
         fix="Make and seed the generator once, before the loop.",
+        passes=(),
+    ),
+    Pitfall(
+        slug="sample-draws-shared",
+        title="One random number for all sequences",
+        symptom="Each text is drawn with the right probabilities, but texts with the same beginning stay the same.",
+        reason="You draw one random number for the whole batch, but the sequences are independent.",
+        fix="Draw a number for each sequence, as `torch.multinomial` does.",
         passes=(),
     ),
     Pitfall(

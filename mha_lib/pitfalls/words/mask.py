@@ -30,7 +30,7 @@ PITFALLS = (
     Pitfall(
         slug="mask-after-softmax",
         title="Masked after the softmax",
-        symptom="Masked keys get weight 0, but the weights of a query sum to less than 1.",
+        symptom="Masked keys get weight 0, but the weights that average the values sum to less than 1.",
         reason="You remove weights after the softmax has normalised them, so the share of the masked keys is "
         "lost.",
         fix="Set the masked scores to −inf before the softmax.",
@@ -53,6 +53,15 @@ PITFALLS = (
         "still gets its share.",
         fix="Set the masked scores to −inf, whose exponential is 0.",
         passes=("shape", "finite", "rows sum to 1", "no mask", "all-True mask"),
+    ),
+    Pitfall(
+        slug="zero-scores-masked",
+        title="Scores of 0 taken for masked ones",
+        symptom="The result is right as long as no score is 0. A key whose score is 0 is treated like a later one.",
+        reason="You set the later scores to 0 and then mask whatever is 0, but a score that counts may be 0 as "
+        "well.",
+        fix="Let the mask say which scores are hidden, not the scores.",
+        passes=("shape", "finite"),
     ),
     Pitfall(
         slug="mask-fill-tiny",
@@ -168,6 +177,15 @@ PITFALLS = (
         passes=("no mask", "finite"),
     ),
     Pitfall(
+        slug="mask-squeezed",
+        title="`squeeze` removes too many axes",
+        symptom="A mask (n, n) works. One for each sequence gives an error about shapes, or lines up with other "
+        "axes of the scores if sizes agree.",
+        reason="You remove every axis of size 1 from the mask, but these axes make it line up with the scores.",
+        fix="Leave the mask as it is, or remove one axis by its number: `mask[:, 0]`.",
+        passes=("no mask", "finite"),
+    ),
+    Pitfall(
         slug="mask-for-first-head-only",
         title="Only the first head is masked",
         symptom="The result is right with one head. With several, the others attend to everything.",
@@ -178,7 +196,7 @@ PITFALLS = (
     Pitfall(
         slug="always-causal",
         title="A causal mask that nobody asked for",
-        symptom="Without a mask the first query attends to the first key only.",
+        symptom="Without a mask, the first queries give no weight to the last keys.",
         reason="You hide later keys when no mask is given, but no mask means that nothing is hidden.",
         fix="Leave the scores alone when the mask is None.",
         passes=("shape", "finite", "rows sum to 1", "masked weights are 0", "small logits", "all-True mask"),
@@ -312,6 +330,15 @@ PITFALLS = (
         passes=("shape", "boolean", "every row keeps a key", "no padding"),
     ),
     Pitfall(
+        slug="padding-at-the-end-assumed",
+        title="The padding is taken to come last",
+        symptom="The mask is right where all padding is at the end. Elsewhere padding is kept and real tokens are "
+        "hidden.",
+        reason="You count the real tokens of a sequence, which does not tell where they stand.",
+        fix="Use `keep` itself: `keep[:, None, None, :]`.",
+        passes=("shape", "boolean", "every row keeps a key", "no keep"),
+    ),
+    Pitfall(
         slug="padding-without-broadcast-axes",
         title="No axes for heads and queries",
         symptom="The mask has shape (batch, max_len). Applied to the scores, it gives an error, or acts on "
@@ -323,8 +350,7 @@ PITFALLS = (
     Pitfall(
         slug="mask-batch-on-head-axis",
         title="The batch lined up with the heads",
-        symptom="There is an error, or, with as many sequences as heads, each head is masked by another "
-        "sequence's padding.",
+        symptom="There is an error, or some heads are masked by another sequence's padding.",
         reason="Your mask has three axes, or you fold heads and sequences in another order than the masks, so that "
         "an axis of sequences lines up with the heads.",
         fix="Add an axis of size 1 for the heads, (batch, 1, …, m), and keep batch and heads as two axes.",
@@ -449,9 +475,9 @@ PITFALLS = (
     Pitfall(
         slug="first-mask-kept",
         title="A mask kept for later calls",
-        symptom="The first call is right, but later calls use its mask, either always or when they are given "
-        "none.",
-        reason="You keep a mask in the layer for later calls, but each call has its own.",
+        symptom="The first call is right, but later calls, or some of them, use its mask in place of what they are "
+        "given.",
+        reason="You keep a mask in the layer for later calls, but each call has its own mask, or none.",
         fix="Use the `mask` that `forward` was given, and keep none in `self`.",
         passes=("shape", "finite", "no mask", "all-True mask", "right values"),
     ),

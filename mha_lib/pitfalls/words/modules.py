@@ -6,7 +6,8 @@ PITFALLS = (
     Pitfall(
         slug="heads-in-a-list",
         title="Layers in a plain list",
-        symptom="The numbers are right, but `parameters()` is empty, so nothing is trained, saved or moved.",
+        symptom="The numbers are right, but `parameters()` does not contain these layers, so they are not trained, "
+        "saved or moved.",
         reason="You keep layers in a Python list or dict, or weights in plain tensors, but PyTorch finds "
         "only modules and parameters that are attributes.",
         fix="Give each layer an attribute of its own, or put them into an `nn.ModuleList`; make each weight "
@@ -108,9 +109,9 @@ PITFALLS = (
     Pitfall(
         slug="gradient-cut-off",
         title="No gradient comes through",
-        symptom="The numbers are right, but some weights get no gradient and are never trained.",
-        reason="You take a tensor out of the graph on the way, by `detach()`, `.data`, `.item()` or a new "
-        "`torch.tensor(...)`.",
+        symptom="The numbers are right, but some inputs or weights get no gradient, and layers are not trained.",
+        reason="You take a tensor out of the graph on the way, by `detach()`, `no_grad()`, `.data`, `.item()` or a "
+        "new `torch.tensor(...)`.",
         fix="Compute with the tensors themselves from the inputs to the output.",
         passes=("shape", "finite", "right values"),
     ),
@@ -162,6 +163,15 @@ PITFALLS = (
         symptom="The outputs in training are smaller than those in eval mode.",
         reason="You set weights to zero and leave the others as they are, so their sum shrinks in training only.",
         fix="Multiply the others by 1/(1 - dropout), as `nn.Dropout` does.",
+        passes=("shape", "finite"),
+    ),
+    Pitfall(
+        slug="dropout-renormalised",
+        title="Weights that sum to 1 after dropout",
+        symptom="A token with a single key keeps its weight of 1 or loses it; it should double if dropout is 0.5.",
+        reason="You divide the weights that are left by their sum, but dropout multiplies them by 1/(1 - dropout), "
+        "whatever their sum is.",
+        fix="Use what `nn.Dropout` returns as it is.",
         passes=("shape", "finite"),
     ),
     Pitfall(

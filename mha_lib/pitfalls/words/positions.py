@@ -6,8 +6,8 @@ PITFALLS = (
     Pitfall(
         slug="rotary-pairs-interleaved",
         title="Neighbouring features as pairs",
-        symptom="Lengths and scores are right, but weights that were trained with the other pairing give "
-        "wrong results.",
+        symptom="Weights that were trained with the half-split convention give wrong results, even if lengths and "
+        "scores are right.",
         reason="You use features 2i and 2i + 1 as a pair, or rotate them by the same angle, but in the "
         "half-split convention the partner of feature i is i + d_k/2.",
         fix="Cut the features into two halves: `first, second = x.chunk(2, dim=-1)`.",
@@ -147,7 +147,7 @@ PITFALLS = (
         title="No axis for the heads",
         symptom="The result is right for positions (n,). With (batch, n) there is an error, or wrong numbers if "
         "there are as many heads as sequences.",
-        reason="Your angles are (batch, n, d_k/2), and broadcasting lines their first axis up with the heads.",
+        reason="Your angles have no axis for the heads, so broadcasting lines their batch up with the heads.",
         fix="Insert an axis: `angles.unsqueeze(-3)`.",
         passes=("shape", "finite", "right values"),
     ),
@@ -236,7 +236,7 @@ PITFALLS = (
     ),
     Pitfall(
         slug="window-unchecked",
-        title="A window of 0 is accepted",
+        title="A window below 1 is accepted",
         symptom="Every row of the mask is empty, and nothing says so.",
         reason="You accept some or all windows below 1.",
         fix="Raise a ValueError that names `window`.",

@@ -124,8 +124,8 @@ PITFALLS = (
         title="The fused projection read in the wrong order",
         symptom="The result is right with one head. With several, queries, keys and values of different "
         "heads are mixed.",
-        reason="You put all queries, all keys and all values side by side and then read the columns as if the "
-        "query, key and value of each head were adjacent.",
+        reason="The columns hold all queries, then all keys, then all values, but you read them as if the query, "
+        "key and value of each head were adjacent.",
         fix="Cut the 3 * d_model columns into three parts first, and each part into heads: reshape to (batch, n, "
         "3, heads, d_k).",
         passes=("shape", "finite", "one head"),

@@ -51,7 +51,7 @@ PITFALLS = (
     Pitfall(
         slug="maps-averaged-over-heads",
         title="One map for all heads",
-        symptom="The output is right, but the maps have lost the axis of the heads.",
+        symptom="The output is right, but there is one map in place of one for each head.",
         reason="You average the maps over the heads, as PyTorch's layer does by default, or add them, or "
         "take the first, so no head can be studied by itself.",
         fix="Return the weights of all heads.",

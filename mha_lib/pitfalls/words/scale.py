@@ -22,7 +22,7 @@ PITFALLS = (
         title="Divided by d_k in place of √d_k",
         symptom="The weights are close to uniform, the more so the larger d_k is.",
         reason="The spread of a dot product grows with √d_k, so dividing by d_k makes the scores too small.",
-        fix="Divide by the square root of d_k.",
+        fix="Divide by the square root of d_k, and only once.",
         passes=("shape", "finite", "rows sum to 1", "masked weights are 0"),
     ),
     Pitfall(

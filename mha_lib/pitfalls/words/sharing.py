@@ -177,8 +177,10 @@ PITFALLS = (
     Pitfall(
         slug="cache-not-reset",
         title="reset does not forget",
-        symptom="The first sequence is right. The next one sees the tokens of the first.",
-        reason="After `reset()` your object still holds keys and values of the sequence before.",
+        symptom="The first sequence is right. The next one sees tokens of the first or places where they were, or "
+        "gives an error.",
+        reason="After `reset()` your object still holds something of the sequence before: keys, values or their "
+        "shape.",
         fix="Put the cache back into the state that `__init__` gives it.",
         passes=("shape", "finite", "one chunk", "two chunks", "token by token"),
     ),

@@ -96,6 +96,16 @@ PITFALLS = (
         passes=("shape", "finite", "one row"),
     ),
     Pitfall(
+        slug="axis-not-moved-back",
+        title="An axis moved to the end and not back",
+        symptom="The result is right for the last axis. For another axis, the numbers stand in the wrong places, "
+        "and the shape may be wrong.",
+        reason="You move the axis to the end, but afterwards you leave it there or move it in the same direction "
+        "again.",
+        fix="Move it back with `np.moveaxis(weights, -1, axis)`, or pass `axis` on to the maximum and to the sum.",
+        passes=("finite", "last axis", "one row"),
+    ),
+    Pitfall(
         slug="softmax-over-queries",
         title="Softmax along the queries",
         symptom="The weights of each key sum to 1; those of each query do not.",

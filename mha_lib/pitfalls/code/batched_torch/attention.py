@@ -394,6 +394,13 @@ def attention_value_used_as_key(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = No
     return averaged(masked_softmax(scaled_scores(Q, V), mask), V)
 
 
+@mistake("weights-in-float32", "batched_torch.attention", form="from-16-bits")
+def attention_weights_in_float32_from_16_bits(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
+    """Wrong: scores in the dtype of the queries become float32 for the softmax, and the weights stay so."""
+    weights = masked_softmax((Q @ K.transpose(-2, -1)).float() / Q.shape[-1] ** 0.5, mask)  # (..., n, m)
+    return weights.to(V.dtype) @ V, weights
+
+
 @mistake("result-in-float32", "batched_torch.attention", form="from-16-bits")
 def attention_in_float32_from_16_bits(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
     """Wrong: for 16 bits, float32 comes out; float64 stays."""

@@ -377,6 +377,16 @@ class DropoutNotRescaled(MultiHeadInSteps):
         return weights @ V  # (batch, heads, n, d_k)
 
 
+@mistake("dropout-renormalised", "batched_torch.MultiHeadAttention")
+class DropoutRenormalised(MultiHeadInSteps):
+    """Wrong: the weights that stay are divided by their sum, so that it is 1 again."""
+
+    def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Mask) -> Tensor:
+        """Wrong."""
+        weights = self.dropout(self.weigh(Q, K, mask))  # (batch, heads, n, n)
+        return weights / weights.sum(dim=-1, keepdim=True).clamp(min=1e-12) @ V  # (batch, heads, n, d_k)
+
+
 @mistake("dropout-keep-probability", "batched_torch.MultiHeadAttention")
 class DropoutKeepProbability(right.MultiHeadAttention):
     """Wrong: the argument is taken for the probability to stay."""

@@ -427,6 +427,9 @@ FORMS: dict[str, type[CachedAttention]] = {
         MaskFromChunks, offset=lambda self, t, *before: t if before else 0
     ),
     "cache-mask-offset/last-chunk": changed(MaskFromChunks, offset=lambda self, t, *before: (0, *before)[-1]),
+    "cache-mask-offset/but-for-one-token": changed(
+        InParts, mask=lambda self, t, m: np.tril(np.ones((t, m), dtype=bool), 0 if t > 1 else m)
+    ),
     "cache-keeps-last-chunk/first": changed(InParts, remember=first_kept),
     "cache-keeps-last-chunk/last-token": changed(InParts, remember=last_token_kept),
     "cache-newest-first/keys": changed(

@@ -236,6 +236,17 @@ def prune_interleaved_rows_of_output(
     return W_Q, W_K, W_V, W_O[stays], left
 
 
+@mistake("prune-stale-indices", "efficient_heads.prune_heads", form="no-further-than-the-last")
+def prune_stale_indices_cut(
+    W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, heads: Sequence[int]
+) -> Pruned:
+    """Wrong: the numbers have moved, and one that is too large is taken for the last head's."""
+    pruned = (W_Q, W_K, W_V, W_O, num_heads)
+    for head in sorted(heads):
+        pruned = right.prune_heads(*pruned, [min(head, pruned[4] - 1)])
+    return pruned
+
+
 @mistake("prune-first-listed-only", "efficient_heads.prune_heads", form="last")
 def prune_last_listed_only(
     W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, heads: Sequence[int]

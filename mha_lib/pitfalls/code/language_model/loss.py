@@ -94,6 +94,21 @@ def losses(model: nn.Module, ids: Tensor) -> Tensor:
     return nn.functional.cross_entropy(model(ids[:, :-1]).transpose(1, 2), ids[:, 1:], reduction="none")
 
 
+@mistake("loss-reads-last-token", "language_model.loss")
+def loss_reads_last_token(model: nn.Module, ids: Tensor) -> Tensor:
+    """Wrong: the model reads the last token, too, from which nothing is predicted."""
+    logits = model(ids)[:, :-1]  # (batch, n, vocab_size)
+    return nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
+
+
+@mistake("loss-reshaped", "language_model.loss")
+def loss_reshaped(model: nn.Module, ids: Tensor) -> Tensor:
+    """Wrong: a reshape puts the vocabulary on axis 1, and mixes logits of different tokens."""
+    logits = model(ids[:, :-1])  # (batch, n, vocab_size)
+    logits = logits.reshape(len(ids), -1, logits.shape[1])  # (batch, vocab_size, n)
+    return nn.functional.cross_entropy(logits, ids[:, 1:])
+
+
 # --- forms -------------------------------------------------------------------------------------------------
 
 

@@ -64,6 +64,24 @@ def sample_reseeded(
     return ids
 
 
+@mistake("sample-draws-shared", "language_model.sample")
+def sample_draws_shared(
+    model: right.LanguageModel, ids: Tensor, steps: int, seed: int, temperature: float = 1.0
+) -> Tensor:
+    """Wrong: at each step, one random number serves all sequences."""
+    if temperature == 0:
+        return right.sample(model, ids, steps, seed, temperature)
+    generator = torch.Generator().manual_seed(seed)
+    cache: list[tuple[Tensor, Tensor]] = []
+    new = ids
+    for _ in range(steps):
+        chances = (model(new, cache)[:, -1] / temperature).softmax(dim=-1)  # (batch, vocab_size)
+        below = chances.cumsum(dim=-1) < torch.rand(1, generator=generator)
+        new = below.sum(dim=-1, keepdim=True).clamp(max=chances.shape[-1] - 1)  # (batch, 1)
+        ids = torch.cat([ids, new], dim=1)
+    return ids
+
+
 @mistake("sample-prompt-dropped", "language_model.sample")
 def sample_prompt_dropped(
     model: right.LanguageModel, ids: Tensor, steps: int, seed: int, temperature: float = 1.0

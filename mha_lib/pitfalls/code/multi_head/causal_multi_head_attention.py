@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from mha_lib import multi_head as right
-from mha_lib.attention import attention
+from mha_lib.attention import attention, softmax
 from mha_lib.heads import combine_heads, split_heads
 from mha_lib.masks import causal_mask
 from mha_lib.pitfalls import layers, one_head
@@ -34,6 +34,17 @@ def causal_multi_head_attention_size_from_batch(
     Q, K, V = (split_heads(X @ W, num_heads) for W in (W_Q, W_K, W_V))  # (batch, heads, n, d_k)
     heads, _ = attention(Q, K, V, causal_mask(len(X)))  # (batch, heads, n, d_k)
     return combine_heads(heads) @ W_O  # (batch, n, d_model)
+
+
+@mistake("zero-scores-masked", "multi_head.causal_multi_head_attention")
+def causal_multi_head_attention_zero_scores_masked(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int
+) -> Array:
+    """Wrong: a score may be 0 without being masked."""
+    Q, K, V = (split_heads(X @ W, num_heads) for W in (W_Q, W_K, W_V))  # (batch, heads, n, d_k)
+    scores = np.tril(Q @ np.swapaxes(K, -2, -1) / np.sqrt(Q.shape[-1]))  # (batch, heads, n, n)
+    scores[scores == 0] = -1e9
+    return combine_heads(softmax(scores) @ V) @ W_O  # (batch, n, d_model)
 
 
 # --- mistakes in the layer, and in the mask, under a causal mask -------------------------------------------

@@ -88,6 +88,17 @@ def count_parameters_only_keys_shared(
     return weights + 3 * d_model + k_width if bias else weights
 
 
+@mistake("parameters-output-narrowed", "multi_head.count_parameters")
+def count_parameters_output_narrowed(
+    d_model: int, num_heads: int, num_kv_heads: int | None = None, bias: bool = False
+) -> int:
+    """Wrong: W_O has as few rows as W_K and W_V have columns."""
+    kv_heads = num_heads if num_kv_heads is None else num_kv_heads
+    kv_width = kv_heads * (d_model // num_heads)
+    weights = d_model**2 + 3 * d_model * kv_width
+    return weights + 2 * d_model + 2 * kv_width if bias else weights
+
+
 @mistake("parameters-without-bias", "multi_head.count_parameters")
 def count_parameters_bias_ignored(
     d_model: int, num_heads: int, num_kv_heads: int | None = None, bias: bool = False
@@ -157,6 +168,7 @@ WEIGHTS: dict[str, Count] = {
     "no W_O, all heads": lambda d, h, kv, k: 3 * d * d,
     "all heads": lambda d, h, kv, k: 4 * d * d,
     "keys alone shared": lambda d, h, kv, k: 3 * d * d + d * kv * k,
+    "W_O narrowed": lambda d, h, kv, k: d * d + 3 * d * kv * k,
 }
 BIASES: dict[str, Count] = {
     "right": lambda d, h, kv, k: 2 * d + 2 * kv * k,
@@ -184,6 +196,7 @@ SAYS = {  # what the weights say; the biases follow them, or are right
     "parameters-without-output": ["no W_O", "no W_O, all heads"],
     "parameters-ignore-kv-heads": ["all heads"],
     "only-keys-shared": ["keys alone shared"],
+    "parameters-output-narrowed": ["W_O narrowed"],
 }
 TOO_FEW = ("no output", "output alone", "one number", "four numbers", "keys alone", "head", "heads")
 EXAMPLES = ((24, 4, 2), (30, 5, 1), (42, 6, 3))  # d_model, heads, heads of keys and values

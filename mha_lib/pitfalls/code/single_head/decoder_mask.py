@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from mha_lib.masks import causal_mask
+from mha_lib.masks import causal_mask, padding_mask
 from mha_lib.pitfalls.code import law, mistake
 from mha_lib.pitfalls.evidence import additive, none_is_an_error
 
@@ -122,6 +122,13 @@ def decoder_mask_additive(n: int, keep: Array | None = None) -> Array:
     if keep is not None:
         allowed = allowed & keep[:, None, None, :]  # (batch, 1, n, n)
     return np.where(allowed, 0.0, -np.inf)
+
+
+@mistake("padding-at-the-end-assumed", "single_head.decoder_mask")
+def decoder_mask_padding_at_the_end_assumed(n: int, keep: Array | None = None) -> Array:
+    """Wrong: real tokens are counted, as if all of them came before the padding."""
+    causal = causal_mask(n)  # (n, n)
+    return causal if keep is None else causal & padding_mask(keep.sum(axis=1), n)  # (batch, 1, n, n)
 
 
 # --- other forms -------------------------------------------------------------------------------------------

@@ -84,6 +84,14 @@ def softmax_first_axis(x: Array, axis: int = -1) -> Array:
     return exponentials / np.sum(exponentials, axis=0)
 
 
+@mistake("axis-not-moved-back", "single_head.softmax")
+def softmax_axis_not_moved_back(x: Array, axis: int = -1) -> Array:
+    """Wrong: the axis is moved to the end, and stays there."""
+    rows = np.moveaxis(x, axis, -1)
+    exponentials = np.exp(rows - np.max(rows, axis=-1, keepdims=True))
+    return exponentials / np.sum(exponentials, axis=-1, keepdims=True)
+
+
 @mistake("keepdims-forgotten", "single_head.softmax")
 def softmax_keepdims_forgotten(x: Array, axis: int = -1) -> Array:
     """Wrong: without keepdims the sums of the rows line up with the columns."""
@@ -149,6 +157,12 @@ def softmax_new_axis_at_the_end(x: Array, axis: int = -1) -> Array:
     return exponentials / np.sum(exponentials, axis=axis)[..., None]
 
 
+@mistake("axis-not-moved-back", "single_head.softmax", form="moved-again")
+def softmax_axis_moved_again(x: Array, axis: int = -1) -> Array:
+    """Wrong: the axis that is last is not moved to its place; another one is moved to the end."""
+    return np.moveaxis(softmax_axis_not_moved_back(x, axis), axis, -1)
+
+
 @mistake("global-max-subtraction", "single_head.softmax", form="zeros")
 def softmax_global_max_subtraction_zeros(x: Array, axis: int = -1) -> Array:
     """Wrong: one maximum for all rows; a row far below it becomes all zeros."""
@@ -173,6 +187,8 @@ def axis_of(tested: Any, axis: int) -> int | None:
     """Along which axis of three the weights of different logits sum to 1."""
     x = np.log(np.arange(1.0, 25.0).reshape(2, 3, 4) % 7 + 1)
     weights = tested(x, axis)  # (2, 3, 4)
+    if weights.shape != x.shape:
+        return None
     return next((number for number in range(3) if np.allclose(weights.sum(axis=number), 1)), None)
 
 

@@ -45,6 +45,16 @@ class GeluByLogistic(right.FeedForward):
         return self.down(hidden * (1.702 * hidden).sigmoid())
 
 
+@mistake("gelu-without-root", "transformer_block.FeedForward")
+class GeluWithoutRoot(right.FeedForward):
+    """Wrong: erf of x, where the normal distribution has x / √2."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Wrong."""
+        hidden = self.up(x)
+        return self.down(hidden * (1 + hidden.erf()) / 2)
+
+
 @mistake("activation-missing", "transformer_block.FeedForward")
 class ActivationMissing(right.FeedForward):
     """Wrong: two linear layers are one."""
