@@ -21,7 +21,7 @@ def rotary(x: torch.Tensor, positions: torch.Tensor, base: float = 10000.0) -> t
         0.0001.
 
     Raises:
-        ValueError: if d_k is odd; the message contains d_k.
+        ValueError: if d_k is odd; the message contains its value.
 
     Source: Su et al. 2021, RoFormer, section 3.2.2; GPT-NeoX uses the half-split pairing.
 
@@ -54,7 +54,7 @@ def sliding_window_mask(n: int, m: int, window: int) -> torch.Tensor:
         Boolean tensor `(n, m)`, True = may attend. No query sees a later key.
 
     Raises:
-        ValueError: if `window` is less than 1; the message contains `window`.
+        ValueError: if `window` is less than 1; the message contains its value.
 
     Source: Beltagy et al. 2020, Longformer, section 3.1.
 

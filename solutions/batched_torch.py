@@ -1075,7 +1075,7 @@ def moves_to_another_dtype(rng):
 @part(points=2, needs="one_token")
 def moves_to_another_device(rng):
     "After .to(device) all that the layer needs is on that device."
-    layer = CausalSelfAttention(6, 1, 5)
+    layer, _ = layers(rng)
     layer(tokens(rng, 2, 5, 6))  # what is made at the first call has to move as well
     layer.to("meta")  # the device that every machine has: shapes without numbers
     x = construct(layer, "torch.empty", 2, 5, 6, device="meta")

@@ -29,6 +29,26 @@ Array = np.ndarray
 
 
 @mistake("input-changed-in-place", "multi_head.multi_head_attention")
+def multi_head_attention_mask_in_place(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
+) -> Array:
+    """Wrong: the caller's mask is turned round."""
+    Q, K, V = (split_heads(X @ W, num_heads) for W in (W_Q, W_K, W_V))  # (batch, heads, n, d_k)
+    heads, _ = attention(Q, K, V, mask)  # (batch, heads, n, d_k)
+    if mask is not None:
+        np.logical_not(mask, out=mask)
+    return combine_heads(heads) @ W_O  # (batch, n, d_model)
+
+
+@mistake("axes-of-one-dropped", "multi_head.multi_head_attention")
+def multi_head_attention_squeezed(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
+) -> Array:
+    """Wrong: `squeeze` drops every axis of size 1."""
+    return np.squeeze(right.multi_head_attention(X, W_Q, W_K, W_V, W_O, num_heads, mask))
+
+
+@mistake("input-changed-in-place", "multi_head.multi_head_attention", form="weights")
 def multi_head_attention_in_place(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
 ) -> Array:
@@ -434,6 +454,7 @@ for slug in (
     "mask-fill-with-smallest-score",
     "mask-fill-not-negative-enough",
     "mask-added-as-0-1",
+    "epsilon-in-denominator",
     "zero-times-infinity",
     "none-not-handled",
     "mask-truth-value",
@@ -487,6 +508,15 @@ def multi_head_attention_same_key_columns(
     K = np.tile(X @ W_K[:, : X.shape[-1] // num_heads], num_heads)  # (batch, n, d_model)
     Q, K, V = (split_heads(features, num_heads) for features in (X @ W_Q, K, X @ W_V))
     return combine_heads(attention(Q, K, V, mask)[0]) @ W_O  # (batch, n, d_model)
+
+
+@mistake("first-mask-for-all-sequences", "multi_head.multi_head_attention", form="padding")
+def multi_head_attention_first_padding_for_all(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
+) -> Array:
+    """Wrong: every sequence gets the padding of the first one."""
+    first = mask[0, 0] if mask is not None and mask.ndim == 4 and mask.shape[2] == 1 else mask
+    return right.multi_head_attention(X, W_Q, W_K, W_V, W_O, num_heads, first)
 
 
 # --- laws of one head --------------------------------------------------------------------------------------

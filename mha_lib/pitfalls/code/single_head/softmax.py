@@ -116,6 +116,14 @@ def softmax_log_weights(x: Array, axis: int = -1) -> Array:
     return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
 
 
+@mistake("axes-of-one-dropped", "single_head.softmax")
+def softmax_squeezed(x: Array, axis: int = -1) -> Array:
+    """Wrong: `squeeze` drops every axis of size 1."""
+    exponentials = np.exp(x - np.max(x, axis=axis, keepdims=True))
+    weights = exponentials / np.sum(exponentials, axis=axis, keepdims=True)
+    return np.squeeze(weights)
+
+
 @mistake("input-changed-in-place", "single_head.softmax")
 def softmax_in_place(x: Array, axis: int = -1) -> Array:
     """Wrong: the caller's logits are overwritten."""
@@ -156,6 +164,19 @@ def softmax_global_max_subtraction_zeros(x: Array, axis: int = -1) -> Array:
     return exponentials / (np.sum(exponentials, axis=axis, keepdims=True) + 1e-12)
 
 
+@mistake("logits-clipped", "single_head.softmax", form="below-the-maximum")
+def softmax_clipped_below_the_maximum(x: Array, axis: int = -1) -> Array:
+    """Wrong: logits that lie more than 10 below the largest one all become the same logit."""
+    exponentials = np.exp(np.maximum(x - np.max(x, axis=axis, keepdims=True), -10))
+    return exponentials / np.sum(exponentials, axis=axis, keepdims=True)
+
+
+@mistake("input-changed-in-place", "single_head.softmax", form="but-the-last-axis")
+def softmax_in_place_along_other_axes(x: Array, axis: int = -1) -> Array:
+    """Wrong: the caller's logits are overwritten if the axis is not the last one."""
+    return right.softmax(x) if axis in (-1, x.ndim - 1) else softmax_in_place(x, axis)
+
+
 # --- laws --------------------------------------------------------------------------------------------------
 
 HEAD = one_head.Head(
@@ -173,6 +194,8 @@ def axis_of(tested: Any, axis: int) -> int | None:
     """Along which axis of three the weights of different logits sum to 1."""
     x = np.log(np.arange(1.0, 25.0).reshape(2, 3, 4) % 7 + 1)
     weights = tested(x, axis)  # (2, 3, 4)
+    if weights.shape != x.shape:
+        return None
     return next((number for number in range(3) if np.allclose(weights.sum(axis=number), 1)), None)
 
 
