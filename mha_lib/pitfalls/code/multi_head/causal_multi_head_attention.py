@@ -40,7 +40,6 @@ def causal_multi_head_attention_size_from_batch(
 
 for slug in (
     "softmax-over-queries",
-    "input-changed-in-place",
     "no-scale",
     "scale-by-dk",
     "scale-by-d-model",
@@ -60,6 +59,10 @@ for slug in (
 ):
     wrong = variants("multi_head", "multi_head_attention")[slug]
     mistake(slug, "multi_head.causal_multi_head_attention")(causal_around(wrong))
+
+# Nobody hands a mask in, so that only another argument can be changed.
+wrong = forms("multi_head", "multi_head_attention")["input-changed-in-place/weights"]
+mistake("input-changed-in-place", "multi_head.causal_multi_head_attention")(causal_around(wrong))
 
 for slug in ("mask-inverted", "causal-transposed", "causal-hides-self", "causal-sees-next"):
     wrong = variants("single_head", "causal_mask")[slug]
