@@ -746,8 +746,9 @@ def gradient_with_nothing_to_attend_to(rng):
 
 @part(points=1, needs="values")
 def no_dropout_by_default(rng):
-    "Without a dropout argument there is no dropout, not even in training."
+    "Without a dropout argument there is no dropout, not even in training, whatever another layer was made with."
     layer, expected = layers(rng, scores="equal")
+    MultiHeadAttention(6, 1, dropout=1.0)
     layer.train()
     expect_output((layer, expected), tokens(rng, 2, 5, 6))
 
@@ -830,7 +831,9 @@ def moves_to_another_dtype(rng):
 @part(points=1, needs="values")
 def state_dict(rng):
     "The layer uses what load_state_dict loads for the four linear layers, and trains these and nothing else."
-    pair = reload(layers(rng), numbers(rng, 6, 1, "equal"))
+    pair = layers(rng, scores="equal")
+    expect_output(pair, tokens(rng, 2, 5, 6))
+    reload(pair, numbers(rng, 6, 1, "equal"))
     expect_output(pair, tokens(rng, 2, 5, 6))
     expect_trained(pair[0], *[(6, 6), (6,)] * 4)
 
@@ -1098,8 +1101,10 @@ def nothing_else_is_trained(rng):
 
 @part(points=1, needs="one_head")
 def state_dict(rng):
-    "The layer uses what load_state_dict loads under the names of the linear layers."
-    expect_output(reload(layers(rng), numbers(rng, 6)), tokens(rng, 2, 5, 6))
+    "The layer uses what load_state_dict loads under the names of the linear layers, even after a call."
+    pair = layers(rng)
+    expect_output(pair, tokens(rng, 2, 5, 6))
+    expect_output(reload(pair, numbers(rng, 6)), tokens(rng, 2, 5, 6))
 
 
 @part(points=1, needs="one_head", example="filled(CausalSelfAttention(2, 1, 3))(torch.eye(2)[None])")

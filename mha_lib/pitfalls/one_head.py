@@ -452,8 +452,9 @@ MASK_FOR_EACH: dict[str, Tells] = {
 
 
 def always_causal(head: Head) -> bool:
-    """Later keys are hidden without a mask."""
-    return close(head.weights(np.zeros(3), np.zeros(3)), LOWER / LOWER.sum(axis=1, keepdims=True))
+    """Later keys are hidden without a mask, of as many tokens as no mask was handed in for."""
+    lower = np.tri(4)
+    return close(head.weights(np.zeros(4), np.zeros(4)), lower / lower.sum(axis=1, keepdims=True))
 
 
 def mask_needed(head: Head) -> bool:
@@ -474,14 +475,17 @@ NO_MASK: dict[str, Tells] = {"always-causal": always_causal, "none-not-handled":
 
 
 def failing(head: Head) -> dict[int, str]:
-    """The numbers of axes, from 2 to 5, that raise an error, and the message of each."""
+    """The numbers of axes, from 2 to 5, that raise an error, and the message of each; none if a shape is wrong."""
     errors = {}
     for leading in ((), (2,), (2, 3), (2, 4, 3)):  # no axis of size 1, which somebody may drop
         Q, K = np.zeros((*leading, 5, 4)), np.zeros((*leading, 7, 4))
         try:
-            head.output(Q, K, np.zeros((*leading, 7, 6)))
+            output = np.asarray(head.attend(head.tested, Q, K, np.zeros((*leading, 7, 6)), None))
         except Exception as error:
             errors[Q.ndim] = str(error)
+        else:
+            if output.shape != (*leading, 5, 6):
+                return {}
     return errors
 
 

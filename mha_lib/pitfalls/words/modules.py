@@ -257,6 +257,14 @@ PITFALLS = (
         passes=("shape", "finite"),
     ),
     Pitfall(
+        slug="weights-kept-from-first-call",
+        title="Weights kept from the first call",
+        symptom="Other weights that are loaded after a call, or a step of the optimiser, do not change the output.",
+        reason="You compute something from the weights once and keep it, but the weights change later.",
+        fix="Compute it in each call, from the weights as they are then.",
+        passes=("shape", "finite", "right values"),
+    ),
+    Pitfall(
         slug="parameters-frozen",
         title="Parameters that cannot be trained",
         symptom="The numbers are right, but `backward()` raises an error, or the layer never learns.",

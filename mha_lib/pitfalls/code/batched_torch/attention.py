@@ -414,9 +414,10 @@ def attention_in_float32_from_16_bits(Q: Tensor, K: Tensor, V: Tensor, mask: Mas
 
 @mistake("result-in-float32", "batched_torch.attention", form="without-a-mask")
 def attention_in_float32_without_a_mask(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
-    """Wrong: without a mask the output comes in float32."""
-    output, weights = averaged(masked_softmax(scaled_scores(Q, K), mask), V)
-    return output.float() if mask is None else output, weights
+    """Wrong: without a mask the output comes in the dtype of the scores."""
+    weights = masked_softmax(scaled_scores(Q, K), mask)  # (..., n, m)
+    output, returned = averaged(weights, V)
+    return weights @ V.to(weights.dtype) if mask is None else output, returned
 
 
 @mistake("weights-in-float32", "batched_torch.attention", form="under-a-mask")

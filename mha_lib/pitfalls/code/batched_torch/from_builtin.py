@@ -157,9 +157,10 @@ def from_builtin_changes_builtin(builtin: nn.MultiheadAttention) -> right.MultiH
 @mistake("biases-left-as-they-start", "batched_torch.from_builtin", form="of-out-proj")
 def from_builtin_last_bias_left(builtin: nn.MultiheadAttention) -> right.MultiHeadAttention:
     """Wrong: where there is no bias to copy, that of the last linear layer keeps the numbers it started with."""
+    fresh = right.MultiHeadAttention(builtin.embed_dim, builtin.num_heads)
     layer = right.from_builtin(builtin)
     if builtin.in_proj_bias is None:
-        layer.out_proj.load_state_dict({"bias": nn.Linear(1, builtin.embed_dim).bias}, strict=False)
+        layer.out_proj.load_state_dict({"bias": fresh.out_proj.bias}, strict=False)
     return layer
 
 

@@ -481,6 +481,24 @@ class LayerEmptyRowOfASequenceNan(MultiHeadInSteps):
         return attention_empty_row_nan(Q, K, K, mask)[1]  # (batch, heads, n, n)
 
 
+@mistake("weights-kept-from-first-call", "batched_torch.MultiHeadAttention")
+class WeightsKeptFromFirstCall(right.MultiHeadAttention):
+    """Wrong: the projections are put together at the first call, and kept whatever becomes of their parts."""
+
+    fused: Tensor | None = None
+
+    def forward(self, x: Tensor, mask: Mask = None) -> Tensor:
+        """Wrong."""
+        linears = (self.q_proj, self.k_proj, self.v_proj)
+        if self.fused is None:
+            self.fused = torch.cat([linear.weight for linear in linears])  # (3 * d_model, d_model)
+        biases = torch.cat([linear.bias for linear in linears])  # (3 * d_model,)
+        packed = x @ self.fused.T + biases  # (batch, n, 3 * d_model)
+        Q, K, V = (self.split_heads(each) for each in packed.chunk(3, dim=-1))  # (batch, heads, n, d_k)
+        weights = self.dropout(masked_softmax(scaled_scores(Q, K), mask))  # (batch, heads, n, n)
+        return self.out_proj((weights @ V).transpose(1, 2).flatten(2))
+
+
 # --- laws: the same input twice ----------------------------------------------------------------------------
 
 

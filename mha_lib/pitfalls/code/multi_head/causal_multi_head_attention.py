@@ -63,6 +63,8 @@ for slug in (
 # Nobody hands a mask in, so that only another argument can be changed.
 wrong = forms("multi_head", "multi_head_attention")["input-changed-in-place/weights"]
 mistake("input-changed-in-place", "multi_head.causal_multi_head_attention")(causal_around(wrong))
+wrong = variants("multi_head", "multi_head_attention")["axes-of-one-dropped"]
+mistake("axes-of-one-dropped", "multi_head.causal_multi_head_attention")(causal_around(wrong))
 
 for slug in ("mask-inverted", "causal-transposed", "causal-hides-self", "causal-sees-next"):
     wrong = variants("single_head", "causal_mask")[slug]

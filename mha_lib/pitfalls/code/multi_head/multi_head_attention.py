@@ -8,7 +8,7 @@ from mha_lib import multi_head as right
 from mha_lib.attention import attention
 from mha_lib.heads import combine_heads, split_heads
 from mha_lib.pitfalls import layers, one_head
-from mha_lib.pitfalls.code import law, mistake, variants
+from mha_lib.pitfalls.code import forms, law, mistake, variants
 from mha_lib.pitfalls.code.multi_head.combine_heads import (
     combine_heads_interleaved,
     combine_heads_without_transpose,
@@ -517,6 +517,11 @@ def multi_head_attention_first_padding_for_all(
     """Wrong: every sequence gets the padding of the first one."""
     first = mask[0, 0] if mask is not None and mask.ndim == 4 and mask.shape[2] == 1 else mask
     return right.multi_head_attention(X, W_Q, W_K, W_V, W_O, num_heads, first)
+
+
+mistake("no-scale", "multi_head.multi_head_attention", form="under-a-mask")(
+    multi_head_around(forms("single_head", "attention")["no-scale/under-a-mask"])
+)
 
 
 # --- laws of one head --------------------------------------------------------------------------------------
