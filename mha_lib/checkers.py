@@ -17,9 +17,9 @@ def check_attention(candidate: Callable[..., Any]) -> None:
 
     Call it only with what its contract allows, and pass the mask by position or by name. Accept every correct
     style: loops, another order of operations, single precision inside. So compare with a
-    tolerance: 1e-5 if no score q·k/√d_k, masked or not, is above 10 in absolute value and no value is above 5;
-    1e-2 with larger scores; and more, in proportion, with larger values. Pass float64 arrays, and do not compare
-    dtypes. The pair may be a tuple or a list.
+    tolerance: 1e-5 if no score q·k/√d_k, masked or not, is above 10 in absolute value; 1e-2 with larger scores. For
+    the output, multiply this by v / 5 if the largest absolute value v is above 5. Pass float64 arrays, and do not
+    compare dtypes. The pair may be a tuple or a list.
 
     Args:
         candidate: takes Q `(..., n, d_k)`, K `(..., m, d_k)`, V `(..., m, d_v)`, the same leading axes in all,
@@ -52,8 +52,9 @@ def check_attention(candidate: Callable[..., Any]) -> None:
         return output, weights
 
     rng = np.random.default_rng(1)
-    # All sizes differ, and there are no, one and two leading dimensions.
+    # All sizes differ, some are 1, and there are no, one and two leading dimensions.
     for lead, n, m, d_k, d_v in [
+        ((1,), 1, 3, 4, 1),
         ((), 3, 5, 4, 2),
         ((), 6, 4, 3, 5),
         ((2,), 4, 7, 6, 3),
@@ -135,13 +136,14 @@ def check_multi_head_attention(candidate: Callable[..., Any]) -> None:
     """Raise an error unless `candidate(X, W_Q, W_K, W_V, W_O, num_heads, mask=None)` is multi-head attention.
 
     Call it only with what its contract allows, and accept every correct style. What `check_attention` says of
-    tolerances, dtypes and scores holds here as well, in every head; what it says of values holds for X @ W_V
-    and for the output.
+    tolerances, dtypes and scores holds here as well, in every head; v is the largest absolute value of X @ W_V and
+    of the output.
 
     Args:
         candidate: takes X `(batch, n, d_model)`, four weights `(d_model, d_model)` that are used as `X @ W`,
-            the number of heads, which divides d_model, and a mask: None or boolean, True = may attend, `(n, n)`
-            or `(batch, 1, n, n)` and no other shape; every query has at least one key. Head i owns the columns
+            the number of heads, which divides d_model, and a mask, as in `multi_head_attention`: None or
+            boolean, True = may attend, `(n, n)` or `(batch, 1, n, n)` (padding: `(batch, 1, 1, n)`), no other
+            shape; every query has at least one key. Head i owns the columns
             `i*d_k … (i+1)*d_k - 1` of the projections; the heads are concatenated and multiplied by `W_O`. It
             returns the output `(batch, n, d_model)` alone.
 
@@ -189,6 +191,12 @@ def check_multi_head_attention(candidate: Callable[..., Any]) -> None:
                     W_Q[1] = W_K[1] = W_V[1] = 0.0
                     W_Q[:, d_k - 1 :: d_k] = W_K[:, d_k - 1 :: d_k] = 0.0
                     W_Q[1, d_k - 1 :: d_k], W_K[0, d_k - 1 :: d_k] = np.sqrt(d_k), 1.0
+                elif (
+                    mask is not None and mask.ndim == 4 and d_k > 1
+                ):  # the last token, hidden, has scores of 25
+                    mask[..., -1], X[..., 0], X[..., 1] = False, 1.0, 25.0 * (np.arange(n) == n - 1)
+                    W_Q[:, d_k - 1 :: d_k] = W_K[:, d_k - 1 :: d_k] = W_Q[1] = W_K[1] = W_V[1] = 0.0
+                    W_Q[0, d_k - 1 :: d_k], W_K[1, d_k - 1 :: d_k] = np.sqrt(d_k), 1.0
                 weights = [W_Q, W_K, W_V, W_O]
                 arguments: list[Any] = [X, *weights, mask]
                 copies = deepcopy(arguments)

@@ -58,7 +58,7 @@ def causal_multi_head_attention(
     """Multi-head self-attention in which no token sees a later one.
 
     Args:
-        X, W_Q, W_K, W_V, W_O, num_heads: as for `multi_head_attention`.
+        X, W_Q, W_K, W_V, W_O, num_heads: as for `multi_head_attention`, but no score is above 30 in absolute value.
 
     Returns:
         The output `(batch, n, d_model)` alone; row i depends on the tokens 0 … i only.
@@ -91,7 +91,8 @@ def cross_attention(
         X: tokens that make the queries, `(batch, n, d_model)`.
         memory: tokens that make keys and values, `(batch, m, d_model)`. m may be smaller or larger than n, and each
             may be 1.
-        W_Q, W_K, W_V, W_O, num_heads: as for `multi_head_attention`. There is no mask.
+        W_Q, W_K, W_V, W_O, num_heads: as for `multi_head_attention`, but no score is above 30 in absolute value.
+            There is no mask.
 
     Returns:
         The output `(batch, n, d_model)` alone, one row for each token of `X`.

@@ -25,13 +25,13 @@ def attention(
 
     Scores are finite. Those of keys that a query may attend to can be as low as -20,000. A masked score is
     never more than 30 above the largest score that its query may attend to. In half precision no |q·k| is above
-    100.
+    10.
 
     Returns:
         `(output, weights)` of shapes `(..., n, d_v)` and `(..., n, m)`, in the dtype of the arguments; in
         float16 they may be off by 0.005, in bfloat16 by 0.03. A weight is 0 where the mask is False, and the
         weights of a query sum to 1. If the mask is False for all its keys, its weights and its output are 0.
-        Gradients reach Q, K and V, and none is infinite or NaN, even for queries without keys.
+        Gradients of the output reach Q, K and V, and none is infinite or NaN, even for queries without keys.
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.1, equation 1.
 
@@ -65,7 +65,7 @@ class MultiHeadAttention(nn.Module):
 
     The submodules `q_proj`, `k_proj`, `v_proj` and `out_proj` are linear layers with bias, each from `d_model`
     to `d_model` features. Head i owns the features `i*d_k … (i+1)*d_k - 1` of the first three. Extra buffers
-    are allowed.
+    are allowed, but nothing else is trained.
 
     Args:
         d_model: number of features.
@@ -128,8 +128,8 @@ class CausalSelfAttention(nn.Module):
 
     The submodules are linear layers with bias: `qkv_proj` maps `d_model` features to 3·d_model, first all
     queries, then all keys, then all values; `out_proj` maps `d_model` features to `d_model`. Nothing else is
-    trained: the mask is not a parameter that requires a gradient. `.to()` moves everything that the layer needs to
-    another dtype and *device*. There is no dropout.
+    trained: the mask is not a parameter that requires a gradient; as a buffer it may be persistent or not. `.to()`
+    moves everything that the layer needs to another dtype and *device*, even after a call. There is no dropout.
 
     Args:
         d_model: number of features.
@@ -230,8 +230,8 @@ def sdpa_attention(
 
     Returns:
         The output `(..., n, d_v)` alone, equal to that of `attention`; 0 for a query that may attend to
-        nothing. The points depend on the values; the instructor sees whether your code calls
-        `scaled_dot_product_attention`.
+        nothing. Its gradients, too, are those of `attention`: finite, even with such queries. The points depend
+        on these numbers; the instructor sees whether your code calls `scaled_dot_product_attention`.
 
     Source: Dao et al. 2022, FlashAttention, section 3.1; the documentation of
     torch.nn.functional.scaled_dot_product_attention.

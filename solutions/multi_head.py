@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext: {text_representation: {extension: .py, format_name: percent}}
-#   mha: {assignment: multi_head, version: "1.1"}
+#   mha: {assignment: multi_head, version: "1.2"}
 # ---
 
 # %% role="author"
@@ -149,10 +149,12 @@ def not_positive(rng):
 
 @part(points=1, needs=("does_not_divide", "not_positive"), example="head_dim(7, 2)")
 def message(rng):
-    "The text of the error contains both numbers, for head_dim(7, 2) as well as for head_dim(-8, 4)."
+    "The text of the error contains both numbers, for head_dim(7, 2), head_dim(-8, 4) and head_dim(8, -4) alike."
     heads = int(rng.choice([23, 34, 58]))
-    for d_model in (701, -6 * heads):  # neither contains the digits of the other number
-        expect_raises(head_dim, d_model, heads, error="ValueError", mentions=(str(d_model), str(heads)))
+    # No number contains the digits of the other one.
+    for d_model, num_heads in [(701, heads), (-6 * heads, heads), (701, -heads)]:
+        mentions = str(d_model), str(num_heads)
+        expect_raises(head_dim, d_model, num_heads, error="ValueError", mentions=mentions)
 
 
 ### END HIDDEN TESTS
@@ -222,8 +224,10 @@ def one_token(rng):
 
 @part(points=3, example="split_heads(np.arange(12.0).reshape(1, 3, 4), 2)")
 def values(rng):
-    "Each head gets its block of features of every token."
+    "Each head gets its block of features of every token, even if there is one sequence or one head."
     expect_split(rng, batch=2, n=5, heads=3, d_k=4)
+    expect_split(rng, batch=1, n=4, heads=3, d_k=2)
+    expect_split(rng, batch=3, n=4, heads=1, d_k=5)
     expect_split(rng, batch=3, n=4, heads=2, d_k=7)
     expect_split(rng, batch=2, n=3, heads=5, d_k=1)
 
@@ -233,6 +237,7 @@ def does_not_divide(rng):
     "If the features cannot be shared equally, as with 7 features and 2 heads, there is an error."
     expect_raises(split_heads, rng.normal(size=(2, 6, 7)), 2)
     expect_raises(split_heads, rng.normal(size=(3, 5, 8)), 3)
+    expect_raises(split_heads, rng.normal(size=(2, 8, 4)), 8)  # more heads than features
 
 
 @part(points=1, needs="values")
@@ -300,8 +305,10 @@ def one_token(rng):
 
 @part(points=3, example="combine_heads(np.arange(12.0).reshape(1, 2, 3, 2))")
 def values(rng):
-    "Each token gets the concatenated features of all heads."
+    "Each token gets the concatenated features of all heads, even if there is one sequence or one head."
     expect_combined(rng, batch=2, heads=3, n=5, d_k=4)
+    expect_combined(rng, batch=1, heads=3, n=4, d_k=2)
+    expect_combined(rng, batch=3, heads=1, n=4, d_k=5)
     expect_combined(rng, batch=3, heads=2, n=4, d_k=7)
     expect_combined(rng, batch=2, heads=5, n=3, d_k=1)
 
@@ -549,10 +556,11 @@ def one_mask_for_all(rng):
     "np.eye(2), np.eye(2), 2, np.array([[[[True, False], [True, True]]], [[[True, True], [False, True]]]]))",
 )
 def mask_for_each_sequence(rng):
-    "A mask of shape (batch, 1, n, n) gives each sequence its own mask, the same for all heads."
+    "A mask (batch, 1, n, n), or (batch, 1, 1, n) for padding, gives each sequence its own, the same for all heads."
     expect_output(*undecided_layer(rng, batch=3, n=5, num_heads=2, d_k=4), random_mask(rng, 3, 1, 5, 5))
     expect_output(*undecided_layer(rng, batch=2, n=5, num_heads=2, d_k=3), random_mask(rng, 2, 1, 5, 5))
     expect_output(*undecided_layer(rng, batch=3, n=1, num_heads=2, d_k=4), np.ones((3, 1, 1, 1), bool))
+    expect_output(*undecided_layer(rng, batch=3, n=5, num_heads=2, d_k=4), random_mask(rng, 3, 1, 1, 5))
 
 
 @part(points=1, needs=("all_together", "mask"))
@@ -564,9 +572,12 @@ def all_together_with_a_mask(rng):
 
 @part(points=1, needs=("one_head", "mask"))
 def scores_far_below_zero(rng):
-    "A masked key gets no weight even if the scores of all the others are about -20,000."
+    "A masked key gets no weight even if the scores of the others are about -20,000, or nearly 30 below its own."
     queries = np.array([-20000.0, 100.0, -20000.0, -1.0, 5000.0])
     expect_output(*with_scores(rng, queries, np.ones(5)), random_mask(rng, 5, 5), tolerance=1e-2)
+    mask = random_mask(rng, 5, 5)
+    mask[:, 2], mask[:, 3] = False, True
+    expect_output(*with_scores(rng, np.ones(5), np.array([0.0, 0.0, 29.5, 0.0, 0.0])), mask)
 
 
 @part(points=1, needs="one_head")
@@ -597,8 +608,10 @@ def inputs_unchanged(rng):
     "The caller's arrays are unchanged."
     multi_head_attention(*random_layer(rng, batch=2, n=5, num_heads=3, d_k=4))
     expect_unchanged(multi_head_attention, "multi_head_attention")
-    multi_head_attention(*random_layer(rng, batch=2, n=5, num_heads=3, d_k=4), random_mask(rng, 2, 1, 5, 5))
-    expect_unchanged(multi_head_attention, "multi_head_attention")
+    for shape in ((5, 5), (2, 1, 5, 5)):
+        layer = random_layer(rng, batch=2, n=5, num_heads=3, d_k=4)
+        multi_head_attention(*layer, random_mask(rng, *shape))
+        expect_unchanged(multi_head_attention, "multi_head_attention")
 
 
 ### END HIDDEN TESTS
@@ -1031,14 +1044,15 @@ def biases(rng):
 @part(points=1, needs="biases", example="count_parameters(6, 3, 1, True)")
 def biases_of_shared_keys_and_values(rng):
     "A projection has as many biases as columns."
-    for kv_heads, times, d_k in [(8, 4, 128), (2, 3, int(rng.integers(9, 99)))]:
+    for kv_heads, times, d_k in [(8, 4, 128), (1, 3, 5), (2, 3, int(rng.integers(9, 99)))]:
         expect_count(kv_heads * times * d_k, kv_heads * times, kv_heads, True)
 
 
 @part(points=1, needs="several_heads", example="count_parameters(6, 3)")
 def whole_number(rng):
     "The count is an int, not a float."
-    expect_whole(count_parameters(768, 12), NUMBER)
+    for options in ({}, {"num_kv_heads": 4}, {"bias": True}):
+        expect_whole(count_parameters(768, 12, **options), NUMBER)
 
 
 ### END HIDDEN TESTS

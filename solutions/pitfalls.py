@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext: {text_representation: {extension: .py, format_name: percent}}
-#   mha: {assignment: pitfalls, version: "1.1"}
+#   mha: {assignment: pitfalls, version: "1.2"}
 # ---
 
 # %% role="author"

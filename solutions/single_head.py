@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext: {text_representation: {extension: .py, format_name: percent}}
-#   mha: {assignment: single_head, version: "1.0"}
+#   mha: {assignment: single_head, version: "1.1"}
 # ---
 
 # %% role="author"
@@ -9,6 +9,7 @@ from checks import check_close, check_equal, check_kinds, check_unchanged
 from types import SimpleNamespace
 
 from mha_grader.testing import (
+    CallError,
     decided_qkv,
     expect,
     expect_answer,
@@ -134,8 +135,8 @@ def values(rng):
 
 @part(points=1, example="softmax(np.array([[[0.0, 1.0], [2.0, 2.0], [5.0, 3.0]]]))")
 def any_number_of_axes(rng):
-    "The default axis is the last one, however many axes there are."
-    for shape in [(6,), (2, 5, 3), (3, 2, 4, 5)]:
+    "The default axis is the last one, however many axes there are, some of size 1 among them."
+    for shape in [(6,), (2, 5, 3), (3, 2, 4, 5), (1, 5), (3, 1)]:
         x = rng.normal(size=shape)
         expect_close(softmax(x), reference.softmax(x))
 
@@ -144,8 +145,8 @@ def any_number_of_axes(rng):
 def axis_argument(rng):
     "The weights sum to 1 along the axis that the caller asks for."
     x = rng.normal(size=(4, 5, 3))
-    for axis in (0, 1, 2, -2, -3):
-        expect_close(softmax(x, axis), reference.softmax(x, axis))
+    for axis, weights in [(axis, softmax(x, axis)) for axis in (0, 1, 2, -2, -3)]:
+        expect_close(weights, reference.softmax(x, axis))
 
 
 @part(points=2, example="softmax(np.array([2000.0, 2000.0, 2001.0]))")
@@ -165,16 +166,21 @@ def rows_far_apart(rng):
 
 @part(points=1, example="softmax(np.array([0.0, 1000.0]))")
 def logits_far_apart_in_a_row(rng):
-    "Nothing overflows if one logit of a row lies thousands above another one."
+    "Nothing overflows if one logit of a row lies thousands above another one, and one that lies 12 below counts."
     x = rng.permutation(np.array([-3000.0, 0.0, 0.5, 3000.0, 3000.7]))
-    expect_close(softmax(x), reference.softmax(x), tolerance=1e-2)
+    rows = x, x[::-1].copy(), rng.permutation(np.array([0.0, 0.2, 1000.0]))
+    for row, weights in [(row, softmax(row)) for row in rows]:
+        expect_close(weights, reference.softmax(row), tolerance=1e-2)
+    x = rng.permutation(np.array([-12.0, -4.0, 0.0]))
+    expect_close(softmax(x), reference.softmax(x))
 
 
 @part(points=1, needs="values")
 def input_unchanged(rng):
     "The caller's array is unchanged."
-    softmax(rng.normal(size=(3, 5)))
-    expect_unchanged(softmax, "softmax")
+    for axis in (-1, 0):
+        softmax(rng.normal(size=(3, 5)), axis)
+        expect_unchanged(softmax, "softmax")
 
 
 ### END HIDDEN TESTS
@@ -287,8 +293,9 @@ def scale(rng):
 
 @part(points=1, example="attention(np.zeros((2, 1, 3)), np.ones((2, 2, 3)), np.arange(4.0).reshape(2, 2, 1))")
 def batch(rng):
-    "Each sequence of a batch is treated by itself."
+    "Each sequence of a batch is treated by itself, with fewer queries than keys or more."
     expect_output(*decided_qkv(rng, 2))
+    expect_output(*decided_qkv(rng, 2, n=6, m=5))
 
 
 @part(
@@ -300,12 +307,16 @@ def batch_and_heads(rng):
     "With two leading axes or more, each of the matrices is treated by itself."
     expect_output(*decided_qkv(rng, 2, 3))
     expect_output(*decided_qkv(rng, 2, 1, 3))
+    expect_output(*decided_qkv(rng, 2, 1, 3, 2))
 
 
 @part(points=1, needs=("scale", "batch_and_heads"))
 def scale_in_a_batch(rng):
-    "The width d_k is found on the last axis, however many axes there are."
+    "The width d_k is found on the last axis, however many axes there are, and with a mask as well."
     expect_output(*wide_qkv(rng, 2, 3))
+    expect_output(
+        *wide_qkv(rng, 2, 3), np.ones((5, 7), dtype=bool)
+    )  # it hides nothing: only the scale is at stake
 
 
 @part(
@@ -313,7 +324,12 @@ def scale_in_a_batch(rng):
 )
 def weights(rng):
     "The second result is the weights, one row for each query."
-    for arguments in (scalar_qkv(rng), decided_qkv(rng, 2)):
+    for arguments in (
+        scalar_qkv(rng),
+        decided_qkv(rng, 2),
+        decided_qkv(rng, 2, 3),
+        scalar_qkv(rng, n=1, m=1),
+    ):
         expected = reference.attention(*arguments)[1]
         expect_close(pair_of(attention(*arguments))[1], expected, what="weights")
 
@@ -360,6 +376,7 @@ def one_mask_for_all(rng):
 def mask_for_each_sequence(rng):
     "A mask of shape (batch, 1, n, m) gives each sequence its own mask, the same for all heads."
     expect_output(*undecided_qkv(rng, 2, 3), random_mask(rng, 2, 1, 5, 7))
+    expect_output(*undecided_qkv(rng, 2, 3), random_mask(rng, 2, 1, 1, 7))
 
 
 @part(
@@ -401,12 +418,12 @@ def scores_far_below_zero(rng):
     "np.array([[True, True, False]]))",
 )
 def masked_scores_far_above(rng):
-    "The weights of the kept keys sum to 1 even where a masked score lies 25 above theirs."
+    "The weights of the kept keys sum to 1 even where a masked score lies nearly 30 above theirs."
     mask = random_mask(rng, 5, 7)
     mask[:, -1] = False
     mask[:, 0] = True
     K = rng.normal(size=(7, 1)) / 10.0
-    K[-1] = 25.0
+    K[-1] = 29.5
     expect_output(np.ones((5, 1)), K, rng.normal(size=(7, 1)), mask)
 
 
@@ -446,7 +463,9 @@ def inputs_unchanged(rng):
     "The caller's arrays are unchanged."
     attention(*decided_qkv(rng))
     expect_unchanged(attention, "attention")
-    attention(*decided_qkv(rng), np.ones((5, 7), dtype=bool))
+    mask = random_mask(rng, 5, 7)
+    mask[:, 3], mask[:, 4] = False, True
+    attention(*decided_qkv(rng), mask)
     expect_unchanged(attention, "attention")
 
 
@@ -543,6 +562,7 @@ def as_many_keys_as_queries(rng):
     "With n = m, query i may attend to keys 0 to i."
     for n in (1, 5, int(rng.integers(6, 12)), 130):
         expect_mask(n)
+        expect_mask(n, n)
 
 
 @part(points=2, example="causal_mask(2, 5)")
@@ -605,7 +625,7 @@ def lengths_for(rng, batch, max_len):
     return rng.permutation(np.concatenate([[1, max_len], rng.integers(1, max_len + 1, size=batch - 2)]))
 
 
-@part(points=2, example="padding_mask(np.array([1, 2]), 3)")
+@part(points=1, example="padding_mask(np.array([1, 2]), 3)")
 def values(rng):
     "The mask is True for exactly the first lengths[b] positions of sequence b."
     lengths = lengths_for(rng, 5, 8)
@@ -638,12 +658,23 @@ def shape(rng):
     "The shape is (batch, 1, 1, max_len): it broadcasts over heads and queries."
     shape = mask_with_both().shape
     expect(shape == (3, 1, 1, 7), f"3 sequences of 7 positions should give shape (3, 1, 1, 7), not {shape}")
+    shape = mask_of(padding_mask(np.array([6]), 6)).shape
+    expect(shape == (1, 1, 1, 6), f"1 sequence of 6 positions should give shape (1, 1, 1, 6), not {shape}")
+    shape = mask_of(padding_mask(np.array([1, 1]), 1)).shape
+    expect(shape == (2, 1, 1, 1), f"2 sequences of 1 position should give shape (2, 1, 1, 1), not {shape}")
 
 
 @part(points=1, example="padding_mask(np.array([1, 2]), 3)")
 def boolean(rng):
     "The entries are True and False, not numbers."
     expect_boolean(mask_with_both())
+
+
+@part(points=1, needs="values")
+def input_unchanged(rng):
+    "The caller's array of lengths is unchanged."
+    padding_mask(lengths_for(rng, 5, 8), 8)
+    expect_unchanged(padding_mask, "padding_mask")
 
 
 ### END HIDDEN TESTS
@@ -733,8 +764,13 @@ def padding_anywhere(rng):
 
 @part(points=1, needs="padding_at_the_end", example="decoder_mask(2, np.array([[True, False]]))")
 def boolean(rng):
-    "The entries are True and False, not numbers."
+    "The entries are True and False, not numbers, with keep as well as without it."
     expect_boolean(decoder_mask(5, np.arange(5) < np.array([[3], [5]])))
+    try:
+        without_keep = decoder_mask(5)
+    except CallError:
+        return  # another part asks whether that works
+    expect_boolean(without_keep)
 
 
 @part(points=1, needs="padding_at_the_end")
@@ -827,7 +863,7 @@ print(f"k = 4, two heads:                     {explained(4, [[0.5, 0.5, 0, 0], [
 #
 # **Points** {points answers} · **Book** *One head*, section *Why √d_k*, and *The limit of one head*
 #
-# Replace `None`: numbers as numbers (0.5, not "1/2"; an error of 0.005 is allowed), choices as one letter,
+# Replace `None`: numbers as numbers (0.5, not "1/2"; an absolute error of 0.005 is allowed), choices as one letter,
 # "b" or "B", in quotation marks. Each answer is worth one point.
 #
 # **The scale.** The entries of q and k are independent with mean 0 and variance 1.

@@ -554,7 +554,7 @@ for depth, num_heads in ((1, 1), (1, 8), (2, 1), (4, 1)):
 #
 # **Points** {points answers} · **Book** *The Transformer block*, sections *Before or after* and *Depth and heads*
 #
-# Replace `None`: numbers as numbers (an error of 0.005 is allowed), choices as one letter in quotation
+# Replace `None`: numbers as numbers (an absolute error of 0.005 is allowed), choices as one letter in quotation
 # marks, "b" or "B". Each answer is worth one point.
 #
 # **The two forms.** In the first two questions, all weights and biases of `out_proj` and `down` are 0.

@@ -24,13 +24,13 @@ def attention(
 
     Scores are finite. Those of keys that a query may attend to can be as low as -20,000. A masked score is
     never more than 30 above the largest score that its query may attend to. In half precision no |q·k| is above
-    100.
+    10.
 
     Returns:
         `(output, weights)` of shapes `(..., n, d_v)` and `(..., n, m)`, in the dtype of the arguments; in
         float16 they may be off by 0.005, in bfloat16 by 0.03. A weight is 0 where the mask is False, and the
         weights of a query sum to 1. If the mask is False for all its keys, its weights and its output are 0.
-        Gradients reach Q, K and V, and none is infinite or NaN, even for queries without keys.
+        Gradients of the output reach Q, K and V, and none is infinite or NaN, even for queries without keys.
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.1, equation 1.
 

@@ -182,6 +182,30 @@ def parameters_of(module: Any, *names: str) -> list[tuple[Any, ...]]:
     return rows
 
 
+def expect_trained(module: Any, *shapes: tuple[int, ...]) -> None:
+    """The module trains weights and biases of these shapes, and nothing else.
+
+    One that is missing is no matter of this: the output shows it.
+
+    Args:
+        module: the student's module.
+        shapes: of all its weights and biases.
+
+    Raises:
+        Mismatch: if too many numbers require gradients, or one of these weights or biases does not.
+        CallError: if the parameters could not be read.
+    """
+    found = parameters_of(module, "requires_grad", "shape")
+    trained = sum(math.prod(shape) for requires_grad, shape in found if requires_grad)
+    right = sum(map(math.prod, shapes))
+    expect(
+        trained <= right,
+        f"the linear layers have {right} numbers together, but {trained} numbers of the layer require gradients",
+    )
+    frozen = any(not requires_grad and tuple(shape) in shapes for requires_grad, shape in found)
+    expect(not frozen, "a weight or bias of a linear layer does not require gradients, so it is not trained")
+
+
 def filled(module: Any) -> Any:
     """The student's module, with numbers in its weights and biases that are the same for everyone.
 

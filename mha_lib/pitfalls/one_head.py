@@ -136,17 +136,18 @@ def painted_over(head: Head) -> bool:
 
 
 def subtracts_smallest(head: Head) -> bool:
-    """A score that lies 1000 above the smallest one overflows."""
-    return (
-        right_at(head, 1000.0) and right_at(head, -1000.0) and bool(np.isnan(head.row([0.0, 1000.0])).any())
-    )
+    """A score that lies 1000 above the smallest one overflows, wherever it stands."""
+    if not (right_at(head, 1000.0) and right_at(head, -1000.0)):
+        return False
+    return all(np.isnan(head.row(scores)).any() for scores in ([0.0, 1000.0], [1000.0, 0.0], [9e3, 0.0, 1e4]))
 
 
 def subtracts_mean(head: Head) -> bool:
-    """A score that lies 500 above the mean is right, and one that lies 2000 above it overflows."""
-    if not (
-        right_at(head, 1000.0) and right_at(head, -1000.0) and close(head.row([0.0, 1000.0]), [0.0, 1.0])
-    ):
+    """A score that lies 500 or 667 above the mean is right, and one that lies 2000 above it overflows."""
+    if not (right_at(head, 1000.0) and right_at(head, -1000.0)):
+        return False
+    below = ([0.0, 1000.0], [0.0, 0.0, 1000.0])
+    if not all(close(head.row(scores), [*[0.0] * (len(scores) - 1), 1.0]) for scores in below):
         return False
     return bool(np.isnan(head.row([0.0, 0.0, 3000.0])).any())
 
@@ -451,8 +452,9 @@ MASK_FOR_EACH: dict[str, Tells] = {
 
 
 def always_causal(head: Head) -> bool:
-    """Later keys are hidden without a mask."""
-    return close(head.weights(np.zeros(3), np.zeros(3)), LOWER / LOWER.sum(axis=1, keepdims=True))
+    """Later keys are hidden without a mask, of as many tokens as no mask was handed in for."""
+    lower = np.tri(4)
+    return close(head.weights(np.zeros(4), np.zeros(4)), lower / lower.sum(axis=1, keepdims=True))
 
 
 def mask_needed(head: Head) -> bool:
@@ -473,14 +475,17 @@ NO_MASK: dict[str, Tells] = {"always-causal": always_causal, "none-not-handled":
 
 
 def failing(head: Head) -> dict[int, str]:
-    """The numbers of axes, from 2 to 5, that raise an error, and the message of each."""
+    """The numbers of axes, from 2 to 5, that raise an error, and the message of each; none if a shape is wrong."""
     errors = {}
-    for leading in ((), (2,), (2, 3), (2, 1, 3)):
+    for leading in ((), (2,), (2, 3), (2, 4, 3)):  # no axis of size 1, which somebody may drop
         Q, K = np.zeros((*leading, 5, 4)), np.zeros((*leading, 7, 4))
         try:
-            head.output(Q, K, np.zeros((*leading, 7, 6)))
+            output = np.asarray(head.attend(head.tested, Q, K, np.zeros((*leading, 7, 6)), None))
         except Exception as error:
             errors[Q.ndim] = str(error)
+        else:
+            if output.shape != (*leading, 5, 6):
+                return {}
     return errors
 
 

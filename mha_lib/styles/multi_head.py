@@ -6,6 +6,7 @@ import numpy as np
 
 from mha_lib.attention import attention, softmax
 from mha_lib.styles import style
+from mha_lib.styles.single_head import attention_contract_checked
 
 Array = np.ndarray
 
@@ -94,6 +95,14 @@ def split_heads_fancy_index(x: Array, num_heads: int) -> Array:
     """A table of columns, one row for each head."""
     columns = np.arange(x.shape[-1]).reshape(num_heads, -1)  # (heads, d_k)
     return x[..., columns].swapaxes(1, 2)  # (batch, n, heads, d_k) before the exchange
+
+
+@style("empty without heads", "multi_head.split_heads")
+def split_heads_empty_without_heads(x: Array, num_heads: int) -> Array:
+    """For no head at all, which nobody asks for, an empty array and no error."""
+    if num_heads < 1:
+        return np.empty((len(x), 0, x.shape[1], 0))
+    return split_heads_np_split(x, num_heads)
 
 
 @style("concatenated", "multi_head.combine_heads")
@@ -360,6 +369,20 @@ def multi_head_one_wide_product(
     scores = (Q[:, None] * own[:, None]) @ K.swapaxes(1, 2)[:, None] / np.sqrt(X.shape[-1] // num_heads)
     weights = softmax(scores if mask is None else np.where(mask, scores, -np.inf))
     return ((weights @ V[:, None]) * own[:, None]).sum(axis=1) @ W_O
+
+
+@style("contract checked", "multi_head.multi_head_attention")
+def multi_head_contract_checked(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
+) -> Array:
+    """The arguments are looked at first, and anything else than what is allowed is an error."""
+    d_model = X.shape[-1]
+    if any(W.shape != (d_model, d_model) for W in (W_Q, W_K, W_V, W_O)) or X.ndim != 3 or 0 in X.shape:
+        raise ValueError("shapes that do not fit")
+    if any(array.dtype != np.float64 for array in (X, W_Q, W_K, W_V, W_O)):
+        raise TypeError("not all arrays are of dtype float64")
+    Q, K, V = (_heads(X @ W, num_heads) for W in (W_Q, W_K, W_V))
+    return _features(attention_contract_checked(Q, K, V, mask)[0]) @ W_O
 
 
 # --- causal ------------------------------------------------------------------------------------------------

@@ -272,3 +272,46 @@ def decoder_mask_columns_erased(n: int, keep: Array | None = None) -> Array:
         sequence, column = np.nonzero(~keep)
         mask[sequence, :, :, column] = False
     return mask
+
+
+# --- a function that refuses what its contract does not allow: so a check of it must keep to that ------------
+
+
+@style("contract checked", "single_head.attention")
+def attention_contract_checked(
+    Q: Array, K: Array, V: Array, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """The arguments are looked at first, and anything else than what is allowed is an error."""
+    n, m = Q.shape[-2], K.shape[-2]
+    leading = {array.shape[:-2] for array in (Q, K, V)}
+    if (
+        len(leading) > 1
+        or Q.shape[-1] != K.shape[-1]
+        or V.shape[-2] != m
+        or 0 in (*Q.shape, *K.shape, *V.shape)
+    ):
+        raise ValueError(f"shapes that do not fit: {Q.shape}, {K.shape}, {V.shape}")
+    if any(array.dtype != np.float64 for array in (Q, K, V)):
+        raise TypeError("not all arrays are of dtype float64")
+    scores = np.einsum("...nd,...md->...nm", Q, K) / np.sqrt(Q.shape[-1])
+    if not np.isfinite(scores).all():
+        raise ValueError("scores should be finite")
+    if mask is not None:
+        refuse_mask(mask, scores, Q.ndim, n, m)
+        scores = np.where(mask, scores, -np.inf)
+    weights = softmax_by_logarithm(scores)
+    return weights @ V, weights
+
+
+def refuse_mask(mask: Array, scores: Array, ndim: int, n: int, m: int) -> None:
+    """Raise an error unless the contract of `attention` allows the mask, beside these scores."""
+    for_each = {(scores.shape[0], 1, n, m), (scores.shape[0], 1, 1, m)} if ndim == 4 else set()
+    if ndim > 4 or mask.shape not in {(n, m)} | for_each:
+        raise ValueError(f"a mask of shape {mask.shape} beside scores of shape {scores.shape}")
+    if mask.dtype != bool:
+        raise TypeError(f"a mask of dtype {mask.dtype}")
+    if not mask.any(axis=-1).all():
+        raise ValueError("a query that may attend to nothing")
+    kept = np.where(mask, scores, -np.inf).max(axis=-1, keepdims=True)
+    if (np.where(mask, -np.inf, scores) > kept + 31).any() or (kept < -2.2e4).any():
+        raise ValueError("masked scores too far above the kept ones, or kept ones too low")

@@ -40,6 +40,41 @@ def test_code_that_looks_at_numbers_may_fail_on_a_device_without_any(lost):
     assert lost("CausalSelfAttention", Looks) == set()
 
 
+def test_keys_kept_from_an_earlier_call_are_not_taken_for_a_mask(grade):
+    class Keeps(torch_attention.CausalSelfAttention):
+        keys = None
+
+        def forward(self, x):
+            qkv = self.qkv_proj(x).unflatten(-1, (3, self.num_heads, self.d_k))
+            Q, K, V = qkv.permute(2, 0, 3, 1, 4)
+            self.keys = K if self.keys is None or self.keys.shape != K.shape else self.keys
+            n = x.shape[1]
+            heads, _ = torch_attention.attention(Q, self.keys, V, self.causal[:n, :n])
+            return self.out_proj(heads.transpose(1, 2).flatten(2))
+
+    row = grade("CausalSelfAttention", Keeps)
+    assert row.statuses["moves to another device"] != "pass"
+    assert row.slugs == {}
+
+
+@pytest.mark.parametrize("kept", [lambda layer: layer.weight, lambda layer: layer.weight.detach().clone()])
+def test_what_is_kept_of_the_weights_shows_once_other_weights_are_loaded(lost, kept):
+    class Keeps(torch_attention.MultiHeadAttention):
+        weights = None
+
+        def forward(self, x, mask=None):
+            if self.weights is None:
+                self.weights = [kept(linear) * 1.0 for linear in (self.q_proj, self.k_proj, self.v_proj)]
+            linears = (self.q_proj, self.k_proj, self.v_proj)
+            projected = [x @ W.T + linear.bias for W, linear in zip(self.weights, linears, strict=True)]
+            Q, K, V = map(self.split_heads, projected)
+            heads, weights = torch_attention.attention(Q, K, V, mask)
+            heads = self.dropout(weights) @ V if self.training else heads
+            return self.out_proj(heads.transpose(1, 2).flatten(2))
+
+    assert "state dict" in lost("MultiHeadAttention", Keeps)
+
+
 def test_the_recognised_mistake_does_not_depend_on_the_name_of_the_class(grade):
     wrong = pitfalls.variants("batched_torch", "CausalSelfAttention")["mask-not-a-buffer"]
     renamed = type("CausalSelfAttention", (wrong,), {})

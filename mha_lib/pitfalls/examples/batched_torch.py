@@ -111,6 +111,16 @@ def another_mask_the_second_time(MultiHeadAttention: Code) -> Any:
 
 
 @MULTI_HEAD_ATTENTION.example
+def other_weights_the_second_time(MultiHeadAttention: Code) -> Any:
+    """A layer that gets weights of 0 after the first call: its second output."""
+    layer, x = numbered(MultiHeadAttention(2, 1)), torch.eye(2)[None]
+    layer(x)
+    with torch.no_grad():
+        layer.v_proj.weight.zero_()
+    return layer(x)
+
+
+@MULTI_HEAD_ATTENTION.example
 def everything_dropped(MultiHeadAttention: Code) -> Any:
     """In training, with every weight dropped: only the bias of out_proj is left."""
     layer = numbered(MultiHeadAttention(4, 2, dropout=1.0))

@@ -35,6 +35,12 @@ def spread_logits(softmax: Code) -> Any:
 
 
 @SOFTMAX.example
+def a_single_row(softmax: Code) -> Any:
+    """A matrix of a single row."""
+    return softmax(np.log([[1.0, 1.0, 2.0]]))
+
+
+@SOFTMAX.example
 def logits_after_the_call(softmax: Code) -> Any:
     """The caller's logits after the call."""
     x = np.array([1.0, 2.0, 3.0])

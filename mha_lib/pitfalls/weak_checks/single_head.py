@@ -79,6 +79,7 @@ CALLS: dict[str, list[Arguments]] = {
         (ROWS_APART,),
         (np.array([[1000.0, 2000.0, 2000.0], [600.0, 600.0, 601.0]]),),
         (np.array([0.0, 0.0, 3000.0]),),
+        (np.array([[1.0, 2.0]]),),
     ],
     "single_head.attention": [
         attention_inputs(),
@@ -89,6 +90,7 @@ CALLS: dict[str, list[Arguments]] = {
         attention_inputs(leading=(3,), n=5, m=5, d_v=4),
         attention_inputs(leading=(3,), n=5, m=5)[:3],
         attention_inputs(leading=(), n=7, m=5)[:3],
+        attention_inputs(leading=(1,)),
         low_row(),
         hidden_key_far_above(),
         large_scores(),

@@ -189,9 +189,9 @@ PITFALLS = (
     ),
     Pitfall(
         slug="flops-of-softmax-counted",
-        title="The softmax counted",
-        symptom="The count is too large by a few n².",
-        reason="You count the softmax, but the contract leaves it out, because it is not a matrix product.",
+        title="The softmax or the scale counted",
+        symptom="The count is too large by n² or a few n².",
+        reason="You count the softmax or the scale, but the contract leaves them out: they are no matrix products.",
         fix="Count the matrix products only.",
         passes=(),
     ),

@@ -8,7 +8,7 @@ PITFALLS = (
         title="No check that num_heads divides d_model",
         symptom="With 7 features and 2 heads there is no error: a head gets 3 features, and one feature is "
         "lost.",
-        reason="You divide with `//`, which drops the remainder silently.",
+        reason="You divide with `//`, which drops the remainder silently, even if heads are left with no feature.",
         fix="Check `d_model % num_heads` first, and raise a ValueError that names both numbers.",
         passes=("divides", "shape", "one head", "round trip"),
     ),
@@ -40,8 +40,8 @@ PITFALLS = (
     ),
     Pitfall(
         slug="error-not-raised",
-        title="None in place of an error",
-        symptom="The function returns None, and something else fails later, far from the cause.",
+        title="An error that is not raised",
+        symptom="The function returns None or the error itself, and something else fails later, far away.",
         reason="You return where the contract asks for an error (or you build the error and do not raise it).",
         fix="Write `raise ValueError(…)`.",
         passes=("divides",),

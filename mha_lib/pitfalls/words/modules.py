@@ -16,9 +16,9 @@ PITFALLS = (
     ),
     Pitfall(
         slug="mask-not-a-buffer",
-        title="A mask that stays on the CPU",
+        title="A mask that stays where it was made",
         symptom="The layer works on the CPU. On a GPU there is an error about tensors on different devices.",
-        reason="You make the mask on the CPU, in a plain attribute or in `forward`, and `to()` moves "
+        reason="You make the mask on one device, in a plain attribute or in `forward`, and `to()` moves "
         "parameters and buffers only.",
         fix="Register the mask as a buffer, or make it on the device of x.",
         passes=("shape", "finite", "right values"),
@@ -136,8 +136,8 @@ PITFALLS = (
         slug="dropout-on-output",
         title="Dropout of the output",
         symptom="With a probability of 1 the output is 0 in training, without even the bias.",
-        reason="You drop features of the output, but dropout belongs on the weights.",
-        fix="Apply dropout to the weights, before they are multiplied by the values.",
+        reason="You drop features of the output, but dropout belongs on the weights alone.",
+        fix="Apply dropout to the weights only, before they are multiplied by the values.",
         passes=("shape", "finite"),
     ),
     Pitfall(
@@ -245,8 +245,8 @@ PITFALLS = (
     Pitfall(
         slug="dropout-lost",
         title="The dropout is not kept",
-        symptom="The new layer is right in eval mode. In training it drops nothing.",
-        reason="You make the new layer without the dropout of the old one.",
+        symptom="The new layer is right in eval mode. In training it drops nothing, or too much.",
+        reason="You make the new layer without the probability of dropout of the old one.",
         fix="Pass `builtin.dropout` on.",
         passes=("shape", "finite", "right values"),
     ),
@@ -267,11 +267,19 @@ PITFALLS = (
         passes=("shape", "finite"),
     ),
     Pitfall(
+        slug="weights-kept-from-first-call",
+        title="Weights kept from the first call",
+        symptom="Other weights that are loaded after a call, or a step of the optimiser, do not change the output.",
+        reason="You compute something from the weights once and keep it, but the weights change later.",
+        fix="Compute it in each call, from the weights as they are then.",
+        passes=("shape", "finite", "right values"),
+    ),
+    Pitfall(
         slug="parameters-frozen",
         title="Parameters that cannot be trained",
         symptom="The numbers are right, but `backward()` raises an error, or the layer never learns.",
-        reason="You return parameters that require no gradient.",
-        fix="Copy the numbers into the parameters that the new layer has, inside `torch.no_grad()`.",
+        reason="You have parameters that require no gradient.",
+        fix="Leave `requires_grad` as it is, and copy numbers into a parameter inside `torch.no_grad()`.",
         passes=("shape", "finite", "right values"),
     ),
     Pitfall(

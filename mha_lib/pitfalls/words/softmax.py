@@ -55,8 +55,9 @@ PITFALLS = (
     Pitfall(
         slug="logits-clipped",
         title="Logits clipped against overflow",
-        symptom="Large logits that differ get equal weights.",
-        reason="You clip the logits to avoid an overflow, so that 1000 and 2000 become the same logit.",
+        symptom="Logits that lie beyond a limit get equal weights, however different they are.",
+        reason="You clip the logits, so that two of them beyond a limit, such as 1000 and 2000, become the "
+        "same logit.",
         fix="Do not clip: subtract the largest logit of the row, which avoids the overflow and changes nothing.",
         passes=("shape", "finite", "rows sum to 1", "small logits", "one row"),
     ),
@@ -173,6 +174,15 @@ PITFALLS = (
         reason="You apply softmax to weights that lie between 0 and 1, so the second softmax makes them nearly "
         "equal, and masked ones get exp(0).",
         fix="Apply softmax once, to the scores; a loss such as `cross_entropy` applies it itself: give it logits.",
+        passes=("shape", "finite", "rows sum to 1"),
+    ),
+    Pitfall(
+        slug="axes-of-one-dropped",
+        title="Axes of size 1 are dropped",
+        symptom="With a single sequence, head, token or feature, the result has too few axes.",
+        reason="You drop axes of size 1, with `squeeze` for instance, and among them may be one that belongs "
+        "there.",
+        fix="Remove only the axis that you have added: index it, or give its number, as in `x.squeeze(1)`.",
         passes=("shape", "finite", "rows sum to 1"),
     ),
     Pitfall(

@@ -313,6 +313,16 @@ def attention_mask_added(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> 
     return averaged((scores if mask is None else scores + mask).softmax(dim=-1), V)
 
 
+@mistake("epsilon-in-denominator", "batched_torch.attention")
+def attention_epsilon(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
+    """Wrong: masked weights are removed and the rest is renormalised, with 1e-9 added to a sum that may be less."""
+    weights = scaled_scores(Q, K).softmax(dim=-1)  # (..., n, m)
+    if mask is not None:
+        weights = weights.masked_fill(~mask, 0.0)  # (..., n, m)
+        weights = weights / (weights.sum(dim=-1, keepdim=True) + 1e-9)
+    return averaged(weights, V)
+
+
 @mistake("none-not-handled", "batched_torch.attention")
 def attention_none_not_handled(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
     """Wrong: without a mask `~None` raises an error."""
@@ -407,6 +417,59 @@ def attention_in_float32_from_16_bits(Q: Tensor, K: Tensor, V: Tensor, mask: Mas
     return averaged(
         masked_softmax(scaled_scores(Q, K), mask), V.to(torch.promote_types(V.dtype, torch.float32))
     )
+
+
+@mistake("result-in-float32", "batched_torch.attention", form="without-a-mask")
+def attention_in_float32_without_a_mask(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
+    """Wrong: without a mask the output comes in the dtype of the scores."""
+    weights = masked_softmax(scaled_scores(Q, K), mask)  # (..., n, m)
+    output, returned = averaged(weights, V)
+    return weights @ V.to(weights.dtype) if mask is None else output, returned
+
+
+@mistake("weights-in-float32", "batched_torch.attention", form="under-a-mask")
+def attention_weights_in_float32_under_a_mask(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
+    """Wrong: under a mask the weights stay in the dtype of the scores."""
+    scores = scaled_scores(Q, K)  # (..., n, m)
+    output, weights = averaged(masked_softmax(scores, mask), V)
+    return output, weights if mask is None else masked_softmax(scores, mask)
+
+
+@mistake("no-scale", "batched_torch.attention", form="under-a-mask")
+def attention_no_scale_under_a_mask(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
+    """Wrong: with a mask the scores are not divided by √d_k."""
+    factor = 1.0 if mask is None else Q.shape[-1] ** 0.5
+    return averaged(masked_softmax(scaled_scores(Q, K) * factor, mask), V)
+
+
+@mistake("maps-averaged-over-heads", "batched_torch.attention", form="returned")
+def attention_maps_averaged(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
+    """Wrong: of several heads, the mean of the weights is returned."""
+    output, weights = averaged(masked_softmax(scaled_scores(Q, K), mask), V)
+    return output, weights.mean(dim=1) if weights.dim() == 4 else weights
+
+
+@mistake("first-mask-for-all-sequences", "batched_torch.attention", form="padding")
+def attention_first_padding_for_all(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
+    """Wrong: the first sequence's padding is used for all sequences."""
+    first = mask[0] if mask is not None and mask.dim() == 4 and mask.shape[2] == 1 else mask
+    return averaged(masked_softmax(scaled_scores(Q, K), first), V)
+
+
+@mistake("axes-of-one-dropped", "batched_torch.attention", form="weights")
+def attention_weights_squeezed(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
+    """Wrong: `squeeze` drops every axis of size 1 of the weights."""
+    output, weights = averaged(masked_softmax(scaled_scores(Q, K), mask), V)
+    return output, weights.squeeze()
+
+
+@mistake("input-changed-in-place", "batched_torch.attention", form="mask")
+def attention_mask_in_place(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
+    """Wrong: in the caller's mask, queries without keys get all keys."""
+    results = averaged(masked_softmax(scaled_scores(Q, K), mask), V)
+    if mask is not None:
+        mask |= ~mask.any(dim=-1, keepdim=True)
+    return results
 
 
 # --- laws --------------------------------------------------------------------------------------------------

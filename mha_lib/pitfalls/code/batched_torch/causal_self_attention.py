@@ -1,5 +1,6 @@
 """Mistakes in `CausalSelfAttention`."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -257,8 +258,72 @@ class CausalDtypeFixed(CausalInSteps):
         return scores.softmax(dim=-1) @ V  # (batch, heads, n, d_k)
 
 
+@mistake("dropout-by-default", "batched_torch.CausalSelfAttention")
+class CausalDropout(CausalInSteps):
+    """Wrong: in training weights are dropped, although nobody asked for it."""
+
+    def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Tensor) -> Tensor:
+        """Wrong."""
+        weights = right.attention(Q, K, V, mask)[1]  # (batch, heads, n, n)
+        return nn.functional.dropout(weights, 0.5, self.training) @ V  # (batch, heads, n, d_k)
+
+
+@mistake("parameters-frozen", "batched_torch.CausalSelfAttention", form="biases")
+class CausalBiasesFrozen(right.CausalSelfAttention):
+    """Wrong: the biases require no gradient, so they stay as they start."""
+
+    def __init__(self, d_model: int, num_heads: int, max_len: int) -> None:
+        super().__init__(d_model, num_heads, max_len)
+        for linear in (self.qkv_proj, self.out_proj):
+            linear.bias.requires_grad_(False)
+
+
+@mistake("mask-not-a-buffer", "batched_torch.CausalSelfAttention", form="made-at-the-first-call")
+class MaskMadeAtTheFirstCall(CausalInSteps):
+    """Wrong: a tensor that the first call makes on the device of x does not move with the layer."""
+
+    def mask(self, x: Tensor) -> Tensor:
+        """Wrong."""
+        n = x.shape[1]
+        if not hasattr(self, "masks"):
+            self.masks = [torch.ones_like(self.causal).tril()]
+        return self.masks[0][:n, :n]  # (n, n)
+
+
+@mistake("same-columns-for-every-head", "batched_torch.CausalSelfAttention", form="biases")
+class CausalBiasesOfTheFirstHead(CausalInSteps):
+    """Wrong: every head gets the biases of the first one."""
+
+    def queries_keys_values(self, x: Tensor) -> Any:
+        """Wrong."""
+        biases = self.qkv_proj.bias.unflatten(0, (3, self.num_heads, self.d_k))  # (3, heads, d_k)
+        first = biases[:, :1].expand(-1, self.num_heads, -1).flatten()  # (3 * d_model,)
+        qkv = (x @ self.qkv_proj.weight.T + first).unflatten(-1, (3, self.num_heads, self.d_k))
+        return qkv.permute(2, 0, 3, 1, 4)  # (3, batch, heads, n, d_k)
+
+
 @law("mask-not-a-buffer", "batched_torch.CausalSelfAttention")
 def something_stays_on_the_cpu(tested: Any, steps: Sequence[Any]) -> bool:
     """After a move to another device, an error says that tensors there meet some on the CPU."""
     texts = [str(step.error) for step in steps if getattr(step, "error", None) is not None]
-    return any("device" in text and "cpu" in text for text in texts)
+    return any("device" in text and "cpu" in text for text in texts) and not keeps_tokens(tested)
+
+
+def keeps_tokens(tested: Any) -> bool:
+    """Whether the output for some tokens depends on those of an earlier call."""
+    shapes = {
+        "qkv_proj.weight": (12, 4),
+        "qkv_proj.bias": (12,),
+        "out_proj.weight": (4, 4),
+        "out_proj.bias": (4,),
+    }
+    numbers = {
+        name: torch.linspace(-1.0, 1.0, math.prod(shape)).sin().view(shape) for name, shape in shapes.items()
+    }
+    x = torch.linspace(-2.0, 3.0, 12).view(1, 3, 4)
+    fresh, used = tested(4, 1, 3), tested(4, 1, 3)
+    for layer in (fresh, used):
+        layer.load_parameters(numbers)
+        layer.eval()
+    used(-x)
+    return not torch.allclose(used(x), fresh(x), atol=1e-5)

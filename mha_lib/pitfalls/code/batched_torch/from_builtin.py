@@ -149,3 +149,54 @@ def from_builtin_changes_builtin(builtin: nn.MultiheadAttention) -> right.MultiH
     """Wrong: to make the copy, the built-in layer is switched to eval mode."""
     training = builtin.training
     return right.from_builtin(builtin.eval()).train(training)
+
+
+# --- other forms -------------------------------------------------------------------------------------------
+
+
+@mistake("biases-left-as-they-start", "batched_torch.from_builtin", form="of-out-proj")
+def from_builtin_last_bias_left(builtin: nn.MultiheadAttention) -> right.MultiHeadAttention:
+    """Wrong: where there is no bias to copy, that of the last linear layer keeps the numbers it started with."""
+    fresh = right.MultiHeadAttention(builtin.embed_dim, builtin.num_heads)
+    layer = right.from_builtin(builtin)
+    if builtin.in_proj_bias is None:
+        layer.out_proj.load_state_dict({"bias": fresh.out_proj.bias}, strict=False)
+    return layer
+
+
+@mistake("weights-shared", "batched_torch.from_builtin", form="biases")
+def from_builtin_biases_shared(builtin: nn.MultiheadAttention) -> right.MultiHeadAttention:
+    """Wrong: the new biases lie in the memory of the old ones."""
+    layer = right.from_builtin(builtin)
+    if builtin.in_proj_bias is not None:
+        thirds = builtin.in_proj_bias.detach().chunk(3)  # (d_model,) each
+        for linear, bias in zip(linears(layer), thirds, strict=True):
+            linear.bias = nn.Parameter(bias)
+        layer.out_proj.bias = builtin.out_proj.bias
+    return layer
+
+
+@mistake("parameters-frozen", "batched_torch.from_builtin", form="biases")
+def from_builtin_biases_frozen(builtin: nn.MultiheadAttention) -> right.MultiHeadAttention:
+    """Wrong: the new biases ask for no gradient."""
+    layer = right.from_builtin(builtin)
+    for linear in (*linears(layer), layer.out_proj):
+        linear.bias.requires_grad_(False)
+    return layer
+
+
+@mistake("dtype-lost", "batched_torch.from_builtin", form="biases")
+def from_builtin_dtype_of_biases_lost(builtin: nn.MultiheadAttention) -> right.MultiHeadAttention:
+    """Wrong: the new biases are in float32, as new ones are."""
+    layer = right.from_builtin(builtin)
+    for linear in (*linears(layer), layer.out_proj):
+        linear.bias = nn.Parameter(linear.bias.detach().float())
+    return layer
+
+
+@mistake("dropout-lost", "batched_torch.from_builtin", form="all-or-nothing")
+def from_builtin_dropout_rounded(builtin: nn.MultiheadAttention) -> right.MultiHeadAttention:
+    """Wrong: the new layer drops everything if the old one drops anything."""
+    layer = right.from_builtin(builtin)
+    layer.dropout = nn.Dropout(float(builtin.dropout > 0))
+    return layer

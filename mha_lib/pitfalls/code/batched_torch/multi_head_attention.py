@@ -437,6 +437,78 @@ class LinearsInAList(nn.Module):
         return self.linears[3](heads.transpose(1, 2).flatten(2))  # (batch, n, d_model)
 
 
+@mistake("parameters-frozen", "batched_torch.MultiHeadAttention", form="biases")
+class BiasesFrozen(right.MultiHeadAttention):
+    """Wrong: the biases require no gradient, so they stay as they start."""
+
+    def __init__(self, d_model: int, num_heads: int, dropout: float = 0.0) -> None:
+        super().__init__(d_model, num_heads, dropout)
+        for linear in (self.q_proj, self.k_proj, self.v_proj, self.out_proj):
+            linear.bias.requires_grad_(False)
+
+
+@mistake("same-columns-for-every-head", "batched_torch.MultiHeadAttention", form="biases")
+class BiasesOfTheFirstHead(right.MultiHeadAttention):
+    """Wrong: every head gets the biases of the first one."""
+
+    def forward(self, x: Tensor, mask: Mask = None) -> Tensor:
+        """Wrong."""
+        projected = (
+            x @ linear.weight.T + linear.bias[: self.d_k].repeat(self.num_heads)
+            for linear in (self.q_proj, self.k_proj, self.v_proj)
+        )  # (batch, n, d_model) each
+        Q, K, V = (self.split_heads(each) for each in projected)  # (batch, heads, n, d_k)
+        weights = self.dropout(masked_softmax(scaled_scores(Q, K), mask))  # (batch, heads, n, n)
+        return self.out_proj((weights @ V).transpose(1, 2).flatten(2))
+
+
+@mistake("no-scale", "batched_torch.MultiHeadAttention", form="under-a-mask")
+class LayerNoScaleUnderAMask(MultiHeadInSteps):
+    """Wrong: with a mask the scores are not divided."""
+
+    def weigh(self, Q: Tensor, K: Tensor, mask: Mask) -> Tensor:
+        """Wrong."""
+        return super().weigh(Q if mask is None else Q * self.d_k**0.5, K, mask)
+
+
+@mistake("axes-of-one-dropped", "batched_torch.MultiHeadAttention", form="batch")
+class LayerSqueezed(right.MultiHeadAttention):
+    """Wrong: a batch of one loses its axis."""
+
+    def forward(self, x: Tensor, mask: Mask = None) -> Tensor:
+        """Wrong."""
+        return super().forward(x, mask).squeeze(0)
+
+
+@mistake("empty-row-nan", "batched_torch.MultiHeadAttention", form="of-a-sequence")
+class LayerEmptyRowOfASequenceNan(MultiHeadInSteps):
+    """Wrong: queries without keys get 0/0 if each sequence has its own mask."""
+
+    def weigh(self, Q: Tensor, K: Tensor, mask: Mask) -> Tensor:
+        """Wrong."""
+        if mask is None or mask.dim() == 2:
+            return super().weigh(Q, K, mask)
+        return attention_empty_row_nan(Q, K, K, mask)[1]  # (batch, heads, n, n)
+
+
+@mistake("weights-kept-from-first-call", "batched_torch.MultiHeadAttention")
+class WeightsKeptFromFirstCall(right.MultiHeadAttention):
+    """Wrong: the projections are put together at the first call, and kept whatever becomes of their parts."""
+
+    fused: Tensor | None = None
+
+    def forward(self, x: Tensor, mask: Mask = None) -> Tensor:
+        """Wrong."""
+        linears = (self.q_proj, self.k_proj, self.v_proj)
+        if self.fused is None:
+            self.fused = torch.cat([linear.weight for linear in linears])  # (3 * d_model, d_model)
+        biases = torch.cat([linear.bias for linear in linears])  # (3 * d_model,)
+        packed = x @ self.fused.T + biases  # (batch, n, 3 * d_model)
+        Q, K, V = (self.split_heads(each) for each in packed.chunk(3, dim=-1))  # (batch, heads, n, d_k)
+        weights = self.dropout(masked_softmax(scaled_scores(Q, K), mask))  # (batch, heads, n, n)
+        return self.out_proj((weights @ V).transpose(1, 2).flatten(2))
+
+
 # --- laws: the same input twice ----------------------------------------------------------------------------
 
 

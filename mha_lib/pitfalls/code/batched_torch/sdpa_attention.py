@@ -107,6 +107,47 @@ def sdpa_batch_axis_assumed(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) 
     return right.sdpa_attention(Q.view(batch, heads, n, d_k), K, V, mask)
 
 
+@mistake("input-changed-in-place", "batched_torch.sdpa_attention")
+def sdpa_mask_in_place(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: in the caller's mask, queries without keys get all keys."""
+    if mask is None:
+        return kernel(Q, K, V)
+    empty = ~mask.any(dim=-1, keepdim=True)  # (..., n, 1)
+    mask |= empty
+    return kernel(Q, K, V, attn_mask=mask).masked_fill(empty, 0.0)
+
+
+@mistake("input-changed-in-place", "batched_torch.sdpa_attention", form="queries")
+def sdpa_queries_in_place(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: the caller's queries are divided."""
+    output = right.sdpa_attention(Q, K, V, mask)
+    Q /= Q.shape[-1] ** 0.5
+    return output
+
+
+@mistake("mask-fill-not-negative-enough", "batched_torch.sdpa_attention")
+def sdpa_fill_not_negative_enough(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: 25 is taken from hidden scores, and they may lie more than that above the others."""
+    if mask is None:
+        return kernel(Q, K, V)
+    empty = ~mask.any(dim=-1, keepdim=True)  # (..., n, 1)
+    output = kernel(Q, K, V, attn_mask=-25.0 * (~mask).to(Q.dtype))
+    return output.masked_fill(empty, 0.0)
+
+
+@mistake("no-scale", "batched_torch.sdpa_attention", form="under-a-mask")
+def sdpa_no_scale_under_a_mask(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: with a mask the scores are not divided."""
+    return right.sdpa_attention(Q if mask is None else Q * Q.shape[-1] ** 0.5, K, V, mask)
+
+
+@mistake("first-mask-for-all-sequences", "batched_torch.sdpa_attention", form="padding")
+def sdpa_first_padding_for_all(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: the first sequence's padding is used for all."""
+    first = mask[0, 0] if mask is not None and mask.dim() == 4 and mask.shape[2] == 1 else mask
+    return right.sdpa_attention(Q, K, V, first)
+
+
 # --- laws --------------------------------------------------------------------------------------------------
 
 HEAD = one_head.Head(lambda tested, *arguments: np.asarray(on_tensors(tested, *arguments)))

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from mha_lib import counting as right
 from mha_lib.pitfalls.code import law, mistake
 
@@ -98,6 +100,12 @@ def attention_flops_projections_exchanged(n: int, d_model: int) -> int:
 def attention_flops_projections_as_one(n: int, d_model: int) -> int:
     """Wrong: in the projections a multiplication with its addition is counted as 1."""
     return 4 * n * d_model**2 + 4 * n**2 * d_model
+
+
+@mistake("count-not-whole", "multi_head.attention_flops", form="of-numpy")
+def attention_flops_numpy_float(n: int, d_model: int) -> np.float64:
+    """Wrong: a float of NumPy."""
+    return np.float64(right.attention_flops(n, d_model))
 
 
 @law("flops-of-softmax-counted", "multi_head.attention_flops")

@@ -51,7 +51,6 @@ def causal_multi_head_attention_zero_scores_masked(
 
 for slug in (
     "softmax-over-queries",
-    "input-changed-in-place",
     "no-scale",
     "scale-by-dk",
     "scale-by-d-model",
@@ -71,6 +70,12 @@ for slug in (
 ):
     wrong = variants("multi_head", "multi_head_attention")[slug]
     mistake(slug, "multi_head.causal_multi_head_attention")(causal_around(wrong))
+
+# Nobody hands a mask in, so that only another argument can be changed.
+wrong = forms("multi_head", "multi_head_attention")["input-changed-in-place/weights"]
+mistake("input-changed-in-place", "multi_head.causal_multi_head_attention")(causal_around(wrong))
+wrong = variants("multi_head", "multi_head_attention")["axes-of-one-dropped"]
+mistake("axes-of-one-dropped", "multi_head.causal_multi_head_attention")(causal_around(wrong))
 
 for slug in ("mask-inverted", "causal-transposed", "causal-hides-self", "causal-sees-next"):
     wrong = variants("single_head", "causal_mask")[slug]

@@ -65,6 +65,21 @@ def combine_heads_in_reverse(x: Array) -> Array:
     return np.concatenate([x[:, i] for i in reversed(range(x.shape[1]))], axis=-1)  # (batch, n, d_model)
 
 
+@mistake("axes-of-one-dropped", "multi_head.combine_heads")
+def combine_heads_squeezed(x: Array) -> Array:
+    """Wrong: `squeeze` drops every axis of size 1."""
+    return np.squeeze(np.concatenate(list(np.moveaxis(x, 1, 0)), axis=-1))
+
+
+@mistake("input-changed-in-place", "multi_head.combine_heads")
+def combine_heads_in_place(x: Array) -> Array:
+    """Wrong: the features are written into the caller's memory."""
+    features = np.concatenate(list(np.moveaxis(x, 1, 0)), axis=-1)  # (batch, n, d_model)
+    result = x.reshape(features.shape)  # another view of x
+    result[...] = features
+    return result
+
+
 # --- other forms -------------------------------------------------------------------------------------------
 
 
@@ -112,3 +127,12 @@ def combine_heads_averaged_and_repeated(x: Array) -> Array:
 def combine_heads_summed_and_repeated(x: Array) -> Array:
     """Wrong: the sum over the heads, once for each head."""
     return np.tile(np.sum(x, axis=1), x.shape[1])  # (batch, n, d_model)
+
+
+@mistake("input-changed-in-place", "multi_head.combine_heads", form="shape")
+def combine_heads_shape_in_place(x: Array) -> Array:
+    """Wrong: the caller's array gets another shape."""
+    batch, num_heads, n, d_k = x.shape
+    heads = np.concatenate(list(np.moveaxis(x, 1, 0)), axis=-1)  # (batch, n, d_model)
+    x.shape = (batch, num_heads * n, d_k)
+    return heads

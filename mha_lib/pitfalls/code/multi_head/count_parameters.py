@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mha_lib import counting as right
 from mha_lib.pitfalls.code import law, mistake
 from mha_lib.pitfalls.evidence import none_is_an_error
 
@@ -147,6 +148,24 @@ def count_parameters_not_whole(
     kv_width = kv_heads * (d_model / num_heads)
     weights = 2 * d_model**2 + 2 * d_model * kv_width
     return weights + 2 * d_model + 2 * kv_width if bias else weights
+
+
+@mistake("count-not-whole", "multi_head.count_parameters", form="with-biases")
+def count_parameters_biases_not_whole(
+    d_model: int, num_heads: int, num_kv_heads: int | None = None, bias: bool = False
+) -> float:
+    """Wrong: with biases the count becomes a float."""
+    count = right.count_parameters(d_model, num_heads, num_kv_heads, bias)
+    return float(count) if bias else count
+
+
+@mistake("count-not-whole", "multi_head.count_parameters", form="with-sharing")
+def count_parameters_sharing_not_whole(
+    d_model: int, num_heads: int, num_kv_heads: int | None = None, bias: bool = False
+) -> float:
+    """Wrong: with fewer heads of keys and values the count becomes a float."""
+    count = right.count_parameters(d_model, num_heads, num_kv_heads, bias)
+    return count if num_kv_heads is None else float(count)
 
 
 # --- laws --------------------------------------------------------------------------------------------------

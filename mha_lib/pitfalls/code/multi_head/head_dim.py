@@ -68,6 +68,17 @@ def head_dim_full_width(d_model: int, num_heads: int) -> int:
     return d_model
 
 
+@mistake("message-without-numbers", "multi_head.head_dim", form="one-at-a-time")
+def head_dim_one_at_a_time(d_model: int, num_heads: int) -> int:
+    """Wrong: of two numbers that do not fit, the message has only the one that is not positive."""
+    for number in (d_model, num_heads):
+        if number <= 0:
+            raise ValueError(f"{number} should be positive")
+    if d_model % num_heads != 0:
+        raise ValueError(f"{d_model=} cannot be divided among {num_heads=}")
+    return d_model // num_heads
+
+
 def answer(tested: Any, d_model: int, num_heads: int) -> Any:
     """What comes back; an error as its type's name."""
     try:

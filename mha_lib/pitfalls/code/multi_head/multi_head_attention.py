@@ -8,7 +8,7 @@ from mha_lib import multi_head as right
 from mha_lib.attention import attention
 from mha_lib.heads import combine_heads, split_heads
 from mha_lib.pitfalls import layers, one_head
-from mha_lib.pitfalls.code import law, mistake, variants
+from mha_lib.pitfalls.code import forms, law, mistake, variants
 from mha_lib.pitfalls.code.multi_head.combine_heads import (
     combine_heads_interleaved,
     combine_heads_without_transpose,
@@ -29,6 +29,26 @@ Array = np.ndarray
 
 
 @mistake("input-changed-in-place", "multi_head.multi_head_attention")
+def multi_head_attention_mask_in_place(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
+) -> Array:
+    """Wrong: the caller's mask is turned round."""
+    Q, K, V = (split_heads(X @ W, num_heads) for W in (W_Q, W_K, W_V))  # (batch, heads, n, d_k)
+    heads, _ = attention(Q, K, V, mask)  # (batch, heads, n, d_k)
+    if mask is not None:
+        np.logical_not(mask, out=mask)
+    return combine_heads(heads) @ W_O  # (batch, n, d_model)
+
+
+@mistake("axes-of-one-dropped", "multi_head.multi_head_attention")
+def multi_head_attention_squeezed(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
+) -> Array:
+    """Wrong: `squeeze` drops every axis of size 1."""
+    return np.squeeze(right.multi_head_attention(X, W_Q, W_K, W_V, W_O, num_heads, mask))
+
+
+@mistake("input-changed-in-place", "multi_head.multi_head_attention", form="weights")
 def multi_head_attention_in_place(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
 ) -> Array:
@@ -445,6 +465,7 @@ for slug in (
     "mask-fill-with-smallest-score",
     "mask-fill-not-negative-enough",
     "mask-added-as-0-1",
+    "epsilon-in-denominator",
     "zero-times-infinity",
     "none-not-handled",
     "mask-truth-value",
@@ -509,6 +530,20 @@ def multi_head_attention_mask_squeezed_in_loop(
     kept = None if mask is None else np.squeeze(mask)
     heads = [attention(Q[:, i], K[:, i], V[:, i], kept)[0] for i in range(num_heads)]  # each (batch, n, d_k)
     return np.concatenate(heads, axis=-1) @ W_O  # (batch, n, d_model)
+
+
+@mistake("first-mask-for-all-sequences", "multi_head.multi_head_attention", form="padding")
+def multi_head_attention_first_padding_for_all(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
+) -> Array:
+    """Wrong: every sequence gets the padding of the first one."""
+    first = mask[0, 0] if mask is not None and mask.ndim == 4 and mask.shape[2] == 1 else mask
+    return right.multi_head_attention(X, W_Q, W_K, W_V, W_O, num_heads, first)
+
+
+mistake("no-scale", "multi_head.multi_head_attention", form="under-a-mask")(
+    multi_head_around(forms("single_head", "attention")["no-scale/under-a-mask"])
+)
 
 
 # --- laws of one head --------------------------------------------------------------------------------------

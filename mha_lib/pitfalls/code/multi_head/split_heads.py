@@ -78,6 +78,21 @@ def split_heads_in_reverse(x: Array, num_heads: int) -> Array:
     return np.stack(heads[::-1], axis=1)  # (batch, heads, n, d_k)
 
 
+@mistake("axes-of-one-dropped", "multi_head.split_heads")
+def split_heads_squeezed(x: Array, num_heads: int) -> Array:
+    """Wrong: `squeeze` drops every axis of size 1."""
+    return np.squeeze(np.stack(np.split(x, num_heads, axis=-1), axis=1))
+
+
+@mistake("input-changed-in-place", "multi_head.split_heads")
+def split_heads_in_place(x: Array, num_heads: int) -> Array:
+    """Wrong: the heads are written into the caller's memory."""
+    heads = np.stack(np.split(x, num_heads, axis=-1), axis=1)  # (batch, heads, n, d_k)
+    result = x.reshape(heads.shape)  # another view of x
+    result[...] = heads
+    return result
+
+
 # --- other forms -------------------------------------------------------------------------------------------
 
 
@@ -160,3 +175,34 @@ def split_heads_first_features(x: Array, num_heads: int) -> Array:
     if d_model % num_heads != 0:
         raise ValueError(f"{d_model=} cannot be divided among {num_heads=}")
     return np.repeat(x[:, None, :, : d_model // num_heads], num_heads, axis=1)
+
+
+@mistake("divisibility-unchecked", "multi_head.split_heads", form="more-heads-than-features")
+def split_heads_more_heads_unchecked(x: Array, num_heads: int) -> Array:
+    """Wrong: if there are more heads than features, they are left without any."""
+    d_k, rest = divmod(x.shape[-1], num_heads)
+    if d_k and rest:
+        raise ValueError(f"{x.shape[-1]} features cannot be divided among {num_heads=}")
+    return np.stack([x[..., i * d_k : (i + 1) * d_k] for i in range(num_heads)], axis=1)
+
+
+@mistake("error-not-raised", "multi_head.split_heads", form="returned")
+def split_heads_error_returned(x: Array, num_heads: int) -> Array | ValueError:
+    """Wrong: the error comes back where it should be raised."""
+    if x.shape[-1] % num_heads != 0:
+        return ValueError(f"{x.shape[-1]} features cannot be divided among {num_heads=}")
+    return np.stack(np.split(x, num_heads, axis=-1), axis=1)
+
+
+@mistake("axes-of-one-dropped", "multi_head.split_heads", form="one-head")
+def split_heads_one_head_without_an_axis(x: Array, num_heads: int) -> Array:
+    """Wrong: a single head gets no axis of its own."""
+    return x if num_heads == 1 else np.stack(np.split(x, num_heads, axis=-1), axis=1)
+
+
+@mistake("input-changed-in-place", "multi_head.split_heads", form="shape")
+def split_heads_shape_in_place(x: Array, num_heads: int) -> Array:
+    """Wrong: the caller's array gets another shape."""
+    batch, n, d_model = x.shape
+    x.shape = (batch, n, num_heads, d_model // num_heads)
+    return x.transpose(0, 2, 1, 3)  # (batch, heads, n, d_k)

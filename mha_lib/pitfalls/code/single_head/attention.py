@@ -146,6 +146,24 @@ def attention_softmax_twice(Q: Array, K: Array, V: Array, mask: Array | None = N
 
 
 @mistake("input-changed-in-place", "single_head.attention")
+def attention_mask_in_place(Q: Array, K: Array, V: Array, mask: Array | None = None) -> tuple[Array, Array]:
+    """Wrong: the caller's mask is turned round."""
+    scores = Q @ np.swapaxes(K, -2, -1) / np.sqrt(Q.shape[-1])  # (..., n, m)
+    if mask is not None:
+        np.logical_not(mask, out=mask)  # now True is what to hide
+        scores = np.where(mask, -np.inf, scores)
+    weights = softmax(scores)  # (..., n, m)
+    return weights @ V, weights
+
+
+@mistake("axes-of-one-dropped", "single_head.attention")
+def attention_squeezed(Q: Array, K: Array, V: Array, mask: Array | None = None) -> tuple[Array, Array]:
+    """Wrong: `squeeze` drops every axis of size 1."""
+    output, weights = right.attention(Q, K, V, mask)
+    return np.squeeze(output), np.squeeze(weights)
+
+
+@mistake("input-changed-in-place", "single_head.attention", form="queries")
 def attention_in_place(Q: Array, K: Array, V: Array, mask: Array | None = None) -> tuple[Array, Array]:
     """Wrong: the caller's queries are divided by √d_k."""
     Q /= np.sqrt(Q.shape[-1])
@@ -586,6 +604,58 @@ def attention_weights_filled(Q: Array, K: Array, V: Array, mask: Array | None = 
     if mask is not None:
         weights = np.where(mask, weights, -np.inf)
     return weights @ V, weights
+
+
+@mistake("first-mask-for-all-sequences", "single_head.attention", form="padding")
+def attention_first_padding_for_all(
+    Q: Array, K: Array, V: Array, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """Wrong: every sequence gets the padding of the first one."""
+    padding = mask is not None and mask.ndim == 4 and mask.shape[2] == 1
+    return right.attention(Q, K, V, mask[0, 0] if mask is not None and padding else mask)
+
+
+@mistake("no-scale", "single_head.attention", form="under-a-mask")
+def attention_no_scale_under_a_mask(
+    Q: Array, K: Array, V: Array, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """Wrong: with a mask the scores are not divided by √d_k."""
+    return right.attention(Q if mask is None else Q * np.sqrt(Q.shape[-1]), K, V, mask)
+
+
+@mistake("epsilon-in-denominator", "single_head.attention", form="of-the-machine")
+def attention_machine_epsilon_in_denominator(
+    Q: Array, K: Array, V: Array, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """Wrong: the rest is renormalised, with the machine's epsilon added to a sum that may be as small."""
+    _, weights = right.attention(Q, K, V)  # (..., n, m)
+    if mask is not None:
+        weights = np.where(mask, weights, 0.0)
+        weights = weights / (np.sum(weights, axis=-1, keepdims=True) + np.finfo(float).eps)
+    return weights @ V, weights
+
+
+@mistake("maps-averaged-over-heads", "single_head.attention", form="returned")
+def attention_maps_averaged(Q: Array, K: Array, V: Array, mask: Array | None = None) -> tuple[Array, Array]:
+    """Wrong: of several heads, the mean of the weights is returned."""
+    output, weights = right.attention(Q, K, V, mask)
+    return output, np.mean(weights, axis=1) if weights.ndim == 4 else weights
+
+
+@mistake("axes-of-one-dropped", "single_head.attention", form="weights")
+def attention_weights_squeezed(
+    Q: Array, K: Array, V: Array, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """Wrong: `squeeze` drops every axis of size 1 of the weights."""
+    output, weights = right.attention(Q, K, V, mask)
+    return output, np.squeeze(weights)
+
+
+@mistake("axes-of-one-dropped", "single_head.attention", form="output")
+def attention_output_squeezed(Q: Array, K: Array, V: Array, mask: Array | None = None) -> tuple[Array, Array]:
+    """Wrong: `squeeze` drops every axis of size 1 of the output."""
+    output, weights = right.attention(Q, K, V, mask)
+    return np.squeeze(output), weights
 
 
 # --- laws --------------------------------------------------------------------------------------------------

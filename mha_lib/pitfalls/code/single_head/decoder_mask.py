@@ -173,5 +173,11 @@ def decoder_mask_nothing_without_keep(n: int, keep: Array | None = None) -> Arra
     return everything if keep is None else causal_mask(n) & keep[:, None, None, :]
 
 
+@mistake("mask-not-boolean", "single_head.decoder_mask", form="without-keep")
+def decoder_mask_not_boolean_without_keep(n: int, keep: Array | None = None) -> Array:
+    """Wrong: without `keep`, numbers 0.0 and 1.0."""
+    return np.tri(n) if keep is None else causal_mask(n) & keep[:, None, None, :]
+
+
 law("additive-mask", "single_head.decoder_mask")(additive)
 law("none-not-handled", "single_head.decoder_mask")(none_is_an_error)

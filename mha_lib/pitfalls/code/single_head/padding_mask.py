@@ -79,6 +79,20 @@ def padding_mask_additive(lengths: Array, max_len: int) -> Array:
     return np.where(keep, 0.0, -np.inf)
 
 
+@mistake("axes-of-one-dropped", "single_head.padding_mask")
+def padding_mask_squeezed(lengths: Array, max_len: int) -> Array:
+    """Wrong: `squeeze` drops every axis of size 1, of which one may be the sequences."""
+    keep = np.squeeze(np.arange(max_len) < np.asarray(lengths)[:, None])  # (batch, max_len)
+    return np.expand_dims(keep, (-3, -2))
+
+
+@mistake("input-changed-in-place", "single_head.padding_mask")
+def padding_mask_in_place(lengths: Array, max_len: int) -> Array:
+    """Wrong: the caller's lengths are counted down."""
+    lengths -= 1  # to the places of the last tokens
+    return np.arange(max_len) <= lengths[:, None, None, None]  # (batch, 1, 1, max_len)
+
+
 # --- other forms -------------------------------------------------------------------------------------------
 
 

@@ -124,6 +124,14 @@ def softmax_log_weights(x: Array, axis: int = -1) -> Array:
     return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
 
 
+@mistake("axes-of-one-dropped", "single_head.softmax")
+def softmax_squeezed(x: Array, axis: int = -1) -> Array:
+    """Wrong: `squeeze` drops every axis of size 1."""
+    exponentials = np.exp(x - np.max(x, axis=axis, keepdims=True))
+    weights = exponentials / np.sum(exponentials, axis=axis, keepdims=True)
+    return np.squeeze(weights)
+
+
 @mistake("input-changed-in-place", "single_head.softmax")
 def softmax_in_place(x: Array, axis: int = -1) -> Array:
     """Wrong: the caller's logits are overwritten."""
@@ -168,6 +176,19 @@ def softmax_global_max_subtraction_zeros(x: Array, axis: int = -1) -> Array:
     """Wrong: one maximum for all rows; a row far below it becomes all zeros."""
     exponentials = np.exp(x - np.max(x))
     return exponentials / (np.sum(exponentials, axis=axis, keepdims=True) + 1e-12)
+
+
+@mistake("logits-clipped", "single_head.softmax", form="below-the-maximum")
+def softmax_clipped_below_the_maximum(x: Array, axis: int = -1) -> Array:
+    """Wrong: logits that lie more than 10 below the largest one all become the same logit."""
+    exponentials = np.exp(np.maximum(x - np.max(x, axis=axis, keepdims=True), -10))
+    return exponentials / np.sum(exponentials, axis=axis, keepdims=True)
+
+
+@mistake("input-changed-in-place", "single_head.softmax", form="but-the-last-axis")
+def softmax_in_place_along_other_axes(x: Array, axis: int = -1) -> Array:
+    """Wrong: the caller's logits are overwritten if the axis is not the last one."""
+    return right.softmax(x) if axis in (-1, x.ndim - 1) else softmax_in_place(x, axis)
 
 
 # --- laws --------------------------------------------------------------------------------------------------
