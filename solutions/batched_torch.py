@@ -485,7 +485,7 @@ def order_of_keys_does_not_matter(rng):
 @part(points=1, needs=("values", "mask"))
 def inputs_unchanged(rng):
     "The caller's tensors are unchanged."
-    for arrays in (decided_qkv(rng), [*decided_qkv(rng), random_mask(rng, 5, 7, empty_rows=2)]):
+    for arrays in (wide_qkv(rng), [*wide_qkv(rng), random_mask(rng, 5, 7, empty_rows=2)]):
         attention(*map(tensor, arrays))
         expect_unchanged(attention, "attention")
 
