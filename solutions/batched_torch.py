@@ -412,17 +412,21 @@ def gradient_with_nothing_to_attend_to(rng):
     expect_gradients_of_tokens(rng, *scalar_qkv(rng), random_mask(rng, 5, 7, empty_rows=2))
 
 
-def half_qkv(rng, dtype):
-    Q, K, V = rng.uniform(-3, 3, size=(5, 1)), rng.uniform(-3, 3, size=(7, 1)), rng.uniform(size=(7, 1))
+def half_qkv(rng, dtype, largest=3):
+    Q, K, V = (
+        rng.uniform(low, high, size=(rows, 1))
+        for low, high, rows in ((-largest, largest, 5), (-largest, largest, 7), (0, 1, 7))
+    )
     return [tensor(array).to(dtype) for array in (Q, K, V)]
 
 
 def expect_half(rng, dtype, tolerance):
-    arguments = half_qkv(rng, dtype)
     mask = tensor(random_mask(rng, 5, 7))
-    got = output_of(attention(*arguments, mask))
-    expected = reference.attention(*[each.double() for each in arguments], mask)[0].to(dtype)
-    expect_close(got, expected, tolerance)
+    for largest in (3, 10):
+        arguments = half_qkv(rng, dtype, largest)
+        got = output_of(attention(*arguments, mask))
+        expected = reference.attention(*[each.double() for each in arguments], mask)[0].to(dtype)
+        expect_close(got, expected, tolerance)
 
 
 @part(
@@ -485,7 +489,7 @@ def order_of_keys_does_not_matter(rng):
 @part(points=1, needs=("values", "mask"))
 def inputs_unchanged(rng):
     "The caller's tensors are unchanged."
-    for arrays in (decided_qkv(rng), [*decided_qkv(rng), random_mask(rng, 5, 7, empty_rows=2)]):
+    for arrays in (wide_qkv(rng), [*wide_qkv(rng), random_mask(rng, 5, 7, empty_rows=2)]):
         attention(*map(tensor, arrays))
         expect_unchanged(attention, "attention")
 

@@ -465,7 +465,7 @@ def inputs_unchanged(rng):
     expect_unchanged(attention, "attention")
     mask = random_mask(rng, 5, 7)
     mask[:, 3], mask[:, 4] = False, True
-    attention(*decided_qkv(rng), mask)
+    attention(*wide_qkv(rng), mask)
     expect_unchanged(attention, "attention")
 
 

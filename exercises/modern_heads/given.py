@@ -24,7 +24,7 @@ def attention(
 
     Scores are finite. Those of keys that a query may attend to can be as low as -20,000. A masked score is
     never more than 30 above the largest score that its query may attend to. In half precision no |q·k| is above
-    10.
+    100.
 
     Returns:
         `(output, weights)` of shapes `(..., n, d_v)` and `(..., n, m)`, in the dtype of the arguments; in

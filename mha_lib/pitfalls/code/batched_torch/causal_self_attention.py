@@ -13,6 +13,8 @@ from mha_lib.pitfalls.code.batched_torch.attention import (
     attention_mask_after_softmax,
     attention_masked_scores_zero,
 )
+from mha_lib.pitfalls.code.batched_torch.multi_head_attention import gives_two_results
+from mha_lib.pitfalls.evidence import methods
 
 
 class CausalInSteps(right.CausalSelfAttention):
@@ -300,6 +302,19 @@ class CausalBiasesOfTheFirstHead(CausalInSteps):
         first = biases[:, :1].expand(-1, self.num_heads, -1).flatten()  # (3 * d_model,)
         qkv = (x @ self.qkv_proj.weight.T + first).unflatten(-1, (3, self.num_heads, self.d_k))
         return qkv.permute(2, 0, 3, 1, 4)  # (3, batch, heads, n, d_k)
+
+
+@law("dropout-by-default", "batched_torch.CausalSelfAttention")
+def drops_in_training(tested: Any, steps: Sequence[Any]) -> bool:
+    """A layer in training gives two results, and one in eval mode does not."""
+    if "train" not in methods(steps):
+        return False
+    layer = tested(8, 2, 16)
+    layer.eval()
+    if gives_two_results(layer):
+        return False
+    layer.train()
+    return gives_two_results(layer)
 
 
 @law("mask-not-a-buffer", "batched_torch.CausalSelfAttention")
