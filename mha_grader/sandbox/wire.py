@@ -223,9 +223,8 @@ def send(channel: socket.socket, message: dict[str, Any]) -> None:
     buffers: list[bytes] = []
     tree = {name: encode(value, buffers) for name, value in message.items()}
     header = json.dumps(tree).encode()
-    channel.sendall(struct.pack(">IQ", len(header), sum(map(len, buffers))) + header)
-    for buffer in buffers:
-        channel.sendall(buffer)
+    sizes = struct.pack(">IQ", len(header), sum(map(len, buffers)))
+    channel.sendall(b"".join((sizes, header, *buffers)))
 
 
 Frame = tuple[bytes | bytearray, bytes | bytearray]
