@@ -72,7 +72,6 @@ def run(arguments: argparse.Namespace) -> int:
     layout = settings_of(course).layout(assignment)
     probe(layout)  # the workers' sandboxes come from the same fork server
     gradebook.check(gradebook.course_directory(course).db_url, assignment)
-    reference.check_once(course, assignment)
     before = store.load_all(course.grades(assignment.name))
     records, failed = _grade_all(course, assignment, submitted, students, layout.imports, arguments)
     try:
@@ -130,13 +129,20 @@ def _grade_all(
 ) -> tuple[dict[str, SubmissionRecord], dict[str, BaseException]]:
     """The records by student, and why the others have none."""
     folders = [submitted / student / assignment.name for student in students]
+    # A worker tries the solutions: it has imported what they need, and meets the same tests again.
+    first = functools.partial(_check_one, course, assignment.name, assignment.version)
     task = functools.partial(_grade_one, course, assignment.name, assignment.version, arguments.force)
     records: dict[str, SubmissionRecord] = {}
     failed: dict[str, BaseException] = {}
     with terminal.progress(quiet=arguments.quiet) as progress:
         bar = progress.add_task("", total=len(students))
         for index, result in schedule.run_all(
-            task, folders, scheduler=arguments.scheduler, workers=arguments.workers, imports=imports
+            task,
+            folders,
+            scheduler=arguments.scheduler,
+            workers=arguments.workers,
+            imports=imports,
+            first=first,
         ):
             if isinstance(result, schedule.Failed):
                 failed[students[index]] = result.error
@@ -144,6 +150,10 @@ def _grade_all(
                 records[students[index]] = result
             progress.advance(bar)
     return dict(sorted(records.items())), dict(sorted(failed.items()))
+
+
+def _check_one(course: Course, name: str, version: str) -> None:
+    reference.check_once(course, load_version(course.root, name, version))
 
 
 def _grade_one(course: Course, name: str, version: str, force: bool, folder: Path) -> SubmissionRecord:

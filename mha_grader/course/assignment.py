@@ -111,12 +111,18 @@ class Assignment:
 
     def rests_on(self, item: str) -> set[str]:
         """The earlier items that an item's solution calls, and those that these call; none if tests are plain."""
-        if self.plain:
-            return set()
-        tree = ast.parse(self.cell("solution", item).source)
-        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        called = names & set(self.items[: self.items.index(item)])
-        return called.union(*map(self.rests_on, called))
+        return self._basis.get(item, set())
+
+    @cached_property
+    def _basis(self) -> dict[str, set[str]]:
+        """`rests_on` of all items, which is asked for each hand-in."""
+        found: dict[str, set[str]] = {}
+        for item in () if self.plain else self.items:
+            tree = ast.parse(self.cell("solution", item).source)
+            names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+            called = names & found.keys()
+            found[item] = called.union(*(found[name] for name in called))
+        return found
 
     def imports(self) -> tuple[str, ...]:
         """Names of the modules that the given cells import."""

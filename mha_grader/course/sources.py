@@ -11,8 +11,6 @@ import tokenize
 from pathlib import Path
 from typing import Any
 
-import jupytext
-
 from mha_grader.course.cells import BEGIN_SOLUTION, END_SOLUTION, HIDDEN_BEGIN, HIDDEN_END
 from mha_grader.testing.checkers import checker_heads
 from mha_grader.testing.parts import PartHead, check_parts
@@ -26,11 +24,17 @@ def read_source(path: Path) -> Any:
     """The text source as a notebook whose metadata holds its stamp."""
     if not path.is_file():
         raise SourceError(f"there is no {path}")
-    source = jupytext.read(path)
+    source = _notebook(path)
     stamp = source.metadata.get("mha", {})
     if stamp.get("assignment") != path.stem or not isinstance(stamp.get("version"), str):
         raise SourceError(f'{path.name}: its head should say mha: {{assignment: {path.stem}, version: "…"}}')
     return source
+
+
+def _notebook(path: Path) -> Any:
+    import jupytext  # takes a second, and most commands read no text source
+
+    return jupytext.read(path)
 
 
 def solution_source(text: str, item: str) -> str:
@@ -233,7 +237,7 @@ def borrowed_tests(sources: Path, item: str, borrow: str, share: float) -> str:
     """
     assignment, other = borrow.split(".")
     path = sources / f"{assignment}.py"
-    cells = jupytext.read(path).cells if path.is_file() else []
+    cells = _notebook(path).cells if path.is_file() else []
     for cell in cells:
         if cell.metadata.get("role") == "test" and cell.metadata.get("item") == other:
             hidden = rename(split_test(cell.source)[1], other, item)

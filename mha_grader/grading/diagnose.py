@@ -129,7 +129,7 @@ def recognise(
 
     @functools.cache
     def replayed(name: str, part: int) -> Replay:
-        return Replay(known, name, {**beside, item: variants[name]}, evidence[part].steps)
+        return evidence[part].right.on(name, {**beside, item: variants[name]})
 
     ground = judged[0].part.name if judged and _has_failed(judged[0]) else None
     for strict in (True, False):

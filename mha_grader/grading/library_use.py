@@ -12,6 +12,7 @@ wants to hide a call can; the plain ways are shown all the same, and so is code 
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -73,7 +74,7 @@ def flags(
         One sentence for each line that uses a library's version of what was to be built, or for the lack of
         it where it was asked for.
     """
-    used = _first(_mentions(source), source)
+    used = _used(source)
     allowed = (*solution.asks_for, *solution.may_use)
     found = _lines(used, library, allowed)
     for helper in added:
@@ -96,6 +97,16 @@ def _lines(used: Mapping[str, tuple[int, str]], library: Sequence[str], allowed:
         elif name in HIDES:
             found.append(f"line {line} may run code that is not shown here, through {name}: {text}")
     return found
+
+
+@functools.lru_cache(maxsize=2)  # one after the other asks about the same cell
+def _used(source: str) -> Mapping[str, tuple[int, str]]:
+    return _first(_mentions(source), source)
+
+
+@functools.lru_cache(maxsize=256)  # solutions are the same for all students
+def _names_in(source: str) -> frozenset[str]:
+    return frozenset(name for name, _ in _mentions(source))
 
 
 def _first(mentions: Iterator[tuple[str, int]], source: str) -> dict[str, tuple[int, str]]:
@@ -171,7 +182,7 @@ def reaches_in(source: str, solution: Cell, added: Iterable[str] = ()) -> tuple[
         solution: the item's solution cell; what it uses itself is fine.
         added: the cells that the student added.
     """
-    own = {name for name, _ in _mentions(solution.source)}
+    own = _names_in(solution.source)
     found = [
         f"line {line} uses {name}: {text}" for name, (line, text) in _inner(source, (INNER | INSIDE) - own)
     ]
@@ -184,7 +195,7 @@ def reaches_in(source: str, solution: Cell, added: Iterable[str] = ()) -> tuple[
 
 
 def _inner(source: str, names: frozenset[str]) -> list[tuple[str, tuple[int, str]]]:
-    used = _first(_mentions(source), source)
+    used = _used(source)
     return [(name, used[name]) for name in used if name in names]
 
 

@@ -8,6 +8,7 @@ cells, outputs, tags and all other metadata are ignored.
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import os
 import re
@@ -420,9 +421,9 @@ def _find_late(assignment: Assignment, rebuilt: Rebuilt) -> None:
             known |= defined_names(source) | {cell.item}
             waiting[cell.item] = _used_names(source) - known
         elif cell.kind == "given":
-            known |= set().union(*map(assigned, ast.parse(python_of(cell.released)).body))
+            known |= _given_names(cell.released)
         elif cell.kind == "show":
-            known |= defined_names(cell.released)
+            known |= _shown_names(cell.released)
         for source in rebuilt.added.get(cell.id, ()):
             names = defined_names(source) - known
             for item in checked:
@@ -433,6 +434,16 @@ def _find_late(assignment: Assignment, rebuilt: Rebuilt) -> None:
                 )
             known |= names
     rebuilt.hints = {item: hints for item, hints in rebuilt.hints.items() if hints}
+
+
+@functools.cache  # what is released is the same for all students
+def _given_names(source: str) -> frozenset[str]:
+    return frozenset().union(*map(assigned, ast.parse(python_of(source)).body))
+
+
+@functools.cache
+def _shown_names(source: str) -> frozenset[str]:
+    return frozenset(defined_names(source))
 
 
 def _used_names(source: str) -> set[str]:

@@ -47,9 +47,15 @@ class Replay:
         """
         self._memory, self._name, self._names, self._steps = memory, name, names, steps
         self._done: list[Step] = []
-        self._digest = b""
+        self._digests: list[bytes] = []  # each of a request and all before it
         self._perform: Perform | None = None
         self._performed = 0  # steps that `_perform` has carried out
+
+    def on(self, name: str, names: Mapping[str, Any]) -> Replay:
+        """The same requests on other known code; they are read only once."""
+        other = Replay(self._memory, name, names, self._steps)
+        other._digests = self._digests
+        return other
 
     def __iter__(self) -> Iterator[Step]:
         """The steps, with what comes of them on this code."""
@@ -59,8 +65,9 @@ class Replay:
             yield self._done[number]
 
     def _recall(self, number: int, request: dict[str, Any]) -> Step:
-        self._digest = _digest(self._digest, request)
-        key = self._name, self._digest
+        if number == len(self._digests):
+            self._digests.append(_digest(self._digests[-1] if number else b"", request))
+        key = self._name, self._digests[number]
         if key not in self._memory.outcomes:
             for earlier in self._steps[
                 self._performed : number

@@ -29,6 +29,7 @@ def run_all(
     scheduler: str | None = None,
     workers: int | None = None,
     imports: Sequence[str] = (),
+    first: Callable[[], object] | None = None,
 ) -> Iterator[tuple[int, Result | Failed]]:
     """Yield (index of the task, its result or why there is none) as they come.
 
@@ -38,9 +39,12 @@ def run_all(
         scheduler: address of a Dask scheduler whose workers see the same files; None starts one here.
         workers: how many to start here; as many as there are cores if None.
         imports: modules that the function needs, to be imported once for all workers that are started here.
+        first: what is to be done before all tasks, where these run; what it raises is raised here.
     """
     workers = min(workers or len(os.sched_getaffinity(0)), len(tasks))
     if scheduler is None and (len(tasks) < FEW or workers == 1):
+        if first is not None:
+            first()
         for index, task in enumerate(tasks):
             yield index, _attempt(function, task)
         return
@@ -48,11 +52,11 @@ def run_all(
 
     if scheduler is not None:
         with Client(scheduler) as client:
-            yield from _on(client, as_completed, function, tasks)
+            yield from _on(client, as_completed, function, tasks, first)
         return
     with _local_cluster(workers, imports) as cluster, Client(cluster) as client:
         alone = functools.partial(_on_own_processor, function, sorted(os.sched_getaffinity(0)))
-        yield from _on(client, as_completed, alone, tasks)
+        yield from _on(client, as_completed, alone, tasks, first)
 
 
 def _local_cluster(workers: int, imports: Sequence[str]) -> Any:
@@ -81,8 +85,14 @@ def _local_cluster(workers: int, imports: Sequence[str]) -> Any:
 
 
 def _on(
-    client: Any, as_completed: Any, function: Callable[[Task], Result], tasks: Sequence[Task]
+    client: Any,
+    as_completed: Any,
+    function: Callable[[Task], Result],
+    tasks: Sequence[Task],
+    first: Callable[[], object] | None,
 ) -> Iterator[tuple[int, Result | Failed]]:
+    if first is not None:
+        client.submit(first, pure=False).result()
     futures = client.map(function, tasks, pure=False)
     places = {future.key: index for index, future in enumerate(futures)}
     for future in as_completed(futures):

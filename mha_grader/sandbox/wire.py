@@ -132,7 +132,7 @@ def decode(tree: Any, payload: memoryview, load_handle: Callable[[int], Any] = H
         if depth > MAX_DEPTH + 1:
             raise ProtocolError("data nested too deeply")
         if isinstance(node, str):  # a lone surrogate can stand in JSON, and cannot be written anywhere
-            return node.encode("utf-8", "replace").decode("utf-8")
+            return node if node.isascii() else node.encode("utf-8", "replace").decode("utf-8")
         if node is None or type(node) in (bool, int, float):
             return node
         if isinstance(node, list):
@@ -223,9 +223,8 @@ def send(channel: socket.socket, message: dict[str, Any]) -> None:
     buffers: list[bytes] = []
     tree = {name: encode(value, buffers) for name, value in message.items()}
     header = json.dumps(tree).encode()
-    channel.sendall(struct.pack(">IQ", len(header), sum(map(len, buffers))) + header)
-    for buffer in buffers:
-        channel.sendall(buffer)
+    sizes = struct.pack(">IQ", len(header), sum(map(len, buffers)))
+    channel.sendall(b"".join((sizes, header, *buffers)))
 
 
 Frame = tuple[bytes | bytearray, bytes | bytearray]

@@ -6,7 +6,8 @@ instance, whatever the code subtracts from the scores and whatever it fills the 
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +21,8 @@ Array = np.ndarray
 KEEP_TWO = np.array([[True, True, False]])  # of three keys
 LOWER = np.tri(3, dtype=bool)
 PAST_EXP = 600.0  # scores of this size make exp overflow, or lie beyond where people clip them
+# Outputs of each tested function, by how it was called and the inputs: many laws ask for the same ones.
+_asked: MutableMapping[Any, dict[Any, Array]] = weakref.WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,15 @@ class Head:
         Raises:
             ValueError: if it has another shape.
         """
-        output = np.asarray(self.attend(self.tested, Q, K, V, mask))
+        known = _asked.setdefault(self.tested, {})
+        key = (
+            self.attend,
+            *(None if each is None else (each.dtype, each.shape, each.tobytes()) for each in (Q, K, V, mask)),
+        )
+        if key not in known:
+            known[key] = np.array(self.attend(self.tested, Q, K, V, mask))
+            known[key].setflags(write=False)
+        output = known[key]
         if output.shape != (*Q.shape[:-1], V.shape[-1]):
             raise ValueError(f"the output has the shape {output.shape}")
         return output

@@ -25,6 +25,17 @@ def test_every_module_that_adds_a_command_is_in_the_command_line():
     assert adding == {command.__name__ for command in cli.COMMANDS}
 
 
+def test_the_command_line_imports_nothing_that_takes_seconds_and_that_few_commands_need():
+    code = "import sys, mha_grader.cli; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=COURSE, capture_output=True, text=True, check=True
+    )
+    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    assert (
+        loaded & {"jupytext", "nbformat", "jsonschema", "lark", "nbgrader", "torch", "distributed"} == set()
+    )
+
+
 def shown(capsys, *words):
     with pytest.raises(SystemExit) as left:
         cli.main([*words, "--help"])

@@ -24,6 +24,21 @@ def test_every_task_gets_its_own_result(count):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
+def test_what_is_to_be_done_first_is_done_before_all_tasks(workers, tmp_path):
+    tasks = [partial(os.path.isdir, tmp_path / "made")] * 4
+    found = results(tasks, workers=workers, first=partial(os.mkdir, tmp_path / "made"))
+    assert found == dict.fromkeys(range(4), True)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_if_what_is_to_be_done_first_raises_no_task_is_run(workers, tmp_path):
+    tasks = [partial(os.mkdir, tmp_path / str(number)) for number in range(4)]
+    with pytest.raises(ValueError, match=r"domain|nonnegative"):
+        results(tasks, workers=workers, first=partial(math.sqrt, -1))
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("workers", [1, 2])
 def test_a_task_that_raises_takes_no_other_with_it(workers):
     found = results([partial(math.sqrt, number) for number in (4, -1, 9, 16)], workers=workers)
     wrong = found.pop(1)

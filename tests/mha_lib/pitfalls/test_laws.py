@@ -1,6 +1,7 @@
 """Laws tell their mistake in every form, and nothing else; forms lose points and get the name of their mistake."""
 
 import inspect
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from mha_grader.grading.replay import Memory
 from mha_grader.quality.kill_table import PUBLIC_SECRET, judge
 from mha_grader.testing.proxies import Recorder, local
 from mha_lib import pitfalls
+from mha_lib.pitfalls import one_head
 from mha_lib.pitfalls.code import LAWS, MISTAKES
 from mha_lib.pitfalls.examples import items
 from mha_lib.styles import styles
@@ -98,3 +100,27 @@ def test_a_form_loses_points_and_gets_the_name_of_its_mistake(place, name):
     row = judge(load_assignment(COURSE, assignment), item, "pitfall", name, code, PUBLIC_SECRET, Memory())
     assert row.score < row.max_score
     assert set(row.slugs.values()) == {name.partition("/")[0]}
+
+
+def test_laws_ask_a_function_for_the_same_output_once_and_each_function_anew():
+    asked = []
+
+    def attend(tested, Q, K, V, mask):
+        asked.append(tested)
+        return tested(Q) @ V[: Q.shape[-1]]
+
+    def one(Q):
+        return Q
+
+    def other(Q):
+        return 2 * Q
+
+    head = one_head.Head(attend)
+    Q, K, V = np.eye(3), np.eye(3), np.eye(3)
+    for tested in (one, other, one):
+        output = replace(head, tested=tested).output(Q, K, V)
+        assert (output == tested(Q)).all()
+    assert asked == [one, other]
+    replace(head, tested=one).output(Q, K, V, np.ones((3, 3), dtype=bool))
+    replace(head, tested=one).output(Q, K, V.astype(np.float32))
+    assert asked == [one, other, one, one]
