@@ -20,7 +20,7 @@ class LanguageModel(nn.Module):
         vocab_size: number of different tokens.
         d_model: number of features.
         num_heads: number of heads; it divides `d_model`.
-        num_layers: number of blocks.
+        num_layers: number of blocks, each with parameters of its own.
         context: the largest number of tokens of a sequence.
 
     Source: Radford et al. 2019, Language Models are Unsupervised Multitask Learners, section 2.3.

@@ -104,19 +104,19 @@ def qk_norm_attention(
     """Attention by the angle between query and key: both are divided by their lengths, in each head.
 
     Each query and key is divided by (its Euclidean length + 1e-6), or by the length where it is at least 1e-6; a
-    vector of zeros stays zero, and no other tested one is shorter than 0.3. The scores are the dot products times
-    g; nothing is divided by √d_k.
+    vector of zeros stays zero, and no other tested vector is shorter than 0.0001. The scores are the dot products
+    times g; nothing is divided by √d_k.
 
     Args:
         q: queries `(batch, heads, n, d_k)`.
         k: keys `(batch, heads, m, d_k)`.
         v: values `(batch, heads, m, d_v)`. n and m may differ, and so may d_k and d_v.
-        g: a learned factor for each head, `(heads, 1, 1)`.
+        g: a learned factor for each head, any number, `(heads, 1, 1)`.
         mask: None or boolean, True = may attend: `(n, m)` or `(batch, 1, n, m)`. Every query has at least one
             key.
 
     Returns:
-        The output `(batch, heads, n, d_v)`. Gradients reach q, k, v and g; those of q and k pass through the
+        The output `(batch, heads, n, d_v)` alone. Gradients reach q, k, v and g; those of q and k pass through the
         lengths as well. No gradient is tested where a vector is zero.
 
     Source: Henry et al. 2020, Query-Key Normalization for Transformers, section 3; 1e-6 is added to the

@@ -215,7 +215,7 @@ def scale_in_groups(rng):
     for num_kv_heads in (2, 1):
         W_Q = rng.normal(size=(32, 32)) / np.sqrt(32)
         W_K, W_V = rng.normal(size=(2, 32, 8 * num_kv_heads)) / np.sqrt(32)
-        expect_output((rng.normal(size=(1, 5, 32)), W_Q, W_K, W_V, np.eye(32), 4, num_kv_heads))
+        expect_output((rng.normal(size=(2, 5, 32)), W_Q, W_K, W_V, np.eye(32), 4, num_kv_heads))
 
 
 @part(
@@ -339,7 +339,7 @@ def other_sizes(rng):
     "With bytes_per_value, a number takes that many bytes."
     sizes = some_sizes(rng)
     expect_as_many(bytes_of(sizes, 4), 4 * bytes_of(sizes, 1))
-    expect_as_many(bytes_of(sizes, 2), 2 * bytes_of(sizes, 1))
+    expect_as_many(bytes_of(sizes, 8), 8 * bytes_of(sizes, 1))
 
 
 @part(points=1, needs="values", example="kv_cache_bytes(3**9, 3**9, 3**5, 3**5, 3**7, 2)")
@@ -524,8 +524,8 @@ def chunks(rng):
     X, weights = decided(rng, n=11)
     expect_outputs(CachedAttention(*weights), X, weights, *rng.permutation([2, 3, 4]), 2)
     expect_outputs(CachedAttention(*weights), X, weights, 1, 5, *rng.permutation([1, 4]))
-    X, weights = decided(rng, n=130)
-    expect_outputs(CachedAttention(*weights), X, weights, 100, 1, 29)
+    X, weights = decided(rng, n=131)
+    expect_outputs(CachedAttention(*weights), X, weights, 100, 1, 29, 1)
 
 
 @part(
@@ -546,9 +546,19 @@ def batch(rng):
     "[np.array([[[2.0]], [[10.0]]]), np.array([[[4.0]], [[30.0]]])]))[1]",
 )
 def batch_with_a_past(rng):
-    "Each sequence of a batch has its own past."
+    "Each sequence of a batch has its own past, on which the scale does not depend."
     X, weights = decided(rng, batch=3, n=4)
     expect_outputs(CachedAttention(*weights), X, weights, 1, 1, 1, 1)
+    X, *weights = heads_alone(random_layer(rng, batch=3, n=5, num_heads=2, d_k=16))
+    layer = CachedAttention(*weights)
+    try:
+        at_once = layer.forward(X)[:, -1:]  # the student's own, since the scale has a part of its own
+        layer.reset()
+        layer.forward(X[:, :4])
+        last = layer.forward(X[:, 4:])
+    finally:
+        forget(layer)
+    expect_close(last, at_once, what="the output for the last token")
 
 
 @part(
@@ -579,6 +589,7 @@ def reset(rng):
     "After a reset the layer is as if it were new, and the next batch may have another size."
     X, weights = decided(rng, batch=1)
     layer = CachedAttention(*weights)
+    layer.reset()  # it may come at any time
     layer.forward(X)
     layer.reset()
     X, _ = decided(rng, batch=1, n=5)
@@ -603,6 +614,22 @@ def two_objects(rng):
     expected = reference.CachedAttention(*weights).forward(X)
     for i, output in enumerate(outputs):
         expect_close(output, expected[:, i : i + 1], what=f"the output for token {i}")
+    outputs = []
+    for between in (0, 3):  # the student's own, since the mask of a chunk has parts of its own
+        layer, other = CachedAttention(*weights), CachedAttention(*other_weights)
+        try:
+            layer.forward(X[:, :2])
+            for i in range(between):
+                other.forward(Y[:, i : i + 1])
+            outputs.append(layer.forward(X[:, 2:5]))
+        except CallError:  # and so has an error
+            if not between:
+                return
+            raise
+        finally:
+            forget(layer, other)
+    alone, in_turn = outputs
+    expect_close(in_turn, alone, what="the output for a chunk of three tokens")
 
 
 @part(points=1, needs="one_chunk")
@@ -747,7 +774,8 @@ def narrower(rng):
 )
 def wider(rng):
     "Heads may together be wider than the model."
-    expect_output(decided(rng, num_heads=5))
+    X, W_Q, W_K, W_V, W_O, num_heads = decided(rng, num_heads=5)
+    expect_output((X, W_Q, W_K, W_V, rng.normal(size=W_O.shape), num_heads))  # it reads all heads
 
 
 @part(

@@ -135,20 +135,22 @@ def model_of(rng, *sizes):
 @part(points=2)
 def reads_the_text(rng):
     "The logits have the right shape, and those at each position depend on the token there and on the first token."
-    model, ids = model_of(rng), drawn(rng)
-    got = logits_of(model, ids)
-    for place in (0, 5):
-        other = ids.clone()
-        other[:, place] = (ids[:, place] + 1) % VOCABULARY
-        change = (logits_of(model, other) - got).abs().amax(dim=(0, 2))  # (n,)
-        expect(
-            bool((change[place:] > 1e-7).all()), "the logits do not depend on all tokens up to their position"
-        )
+    for num_layers, n in ((2, 9), (1, CONTEXT)):
+        model, ids = model_of(rng, VOCABULARY, 12, 3, num_layers, CONTEXT), drawn(rng, n=n)
+        got = logits_of(model, ids)
+        for place in (0, 5):
+            other = ids.clone()
+            other[:, place] = (ids[:, place] + 1) % VOCABULARY
+            change = (logits_of(model, other) - got).abs().amax(dim=(0, 2))  # (n,)
+            expect(
+                bool((change[place:] > 1e-7).all()),
+                "the logits do not depend on all tokens up to their position",
+            )
 
 
 @part(points=3, needs="reads_the_text")
 def no_look_ahead(rng):
-    "A change of later tokens does not change earlier logits."
+    "A change of later tokens does not change earlier logits, nor does it if there are none."
     model, ids = model_of(rng), drawn(rng)
     got = logits_of(model, ids)
     for place in (1, 4, 8):
@@ -157,6 +159,8 @@ def no_look_ahead(rng):
         expect_close(
             logits_of(model, other)[:, :place], got[:, :place], what="the logits of earlier positions"
         )
+        without = logits_of(model, ids[:, :place])
+        expect_close(without, got[:, :place], what="the logits without the later tokens")
 
 
 @part(points=2, needs="no_look_ahead")
@@ -167,7 +171,7 @@ def no_look_ahead_by_gradient(rng):
     held = model.state_dict()
     tables = [name for name, value in held.items() if tuple(value.shape)[:1] == (VOCABULARY,)]
     weight = torch.zeros(1, 8, VOCABULARY)
-    weight[0, 3, ids[0, 0]] = 1.0
+    weight[0, 3, ids[0, :2]] = torch.tensor([1.0, -1.0])  # log-probabilities are logits, too
     found = [each for each in gradients(model, [ids], tables, weight) if each is not None]
     expect(bool(found), "no gradient reaches an embedding of the tokens")
     for gradient in found:
@@ -210,6 +214,11 @@ def learns(rng):
     "After a hundred training steps on texts with a simple rule, the model predicts unseen texts."
     rule = rng.permutation(12)
     model = model_of(rng, 12, 32, 4, 5, CONTEXT)
+    few, many = (
+        sum(value.numel() for value in each.state_dict().values())
+        for each in (model_of(rng, 12, 32, 4, 2, CONTEXT), model)
+    )
+    expect(few < many, "a model with more blocks should have more parameters")
     optimizer = construct(model, "torch.optim.AdamW", keep(model.parameters), lr=3e-3)
     for _ in range(100):
         ids = text_of(rng, rule, 24)
@@ -279,7 +288,7 @@ def bigram(rng, vocabulary=5):
 )
 def values(rng):
     "The loss is the mean of −log p of each next token, over all positions and sequences."
-    for shape in ((3, 7), (1, 2), (4, 3)):
+    for shape in ((3, 7), (1, 2), (4, 20)):
         model, table = bigram(rng)
         ids = tensor(rng.integers(5, size=shape))
         expect_close(loss(model, ids), reference.loss(torch.nn.Embedding.from_pretrained(table), ids))
@@ -381,7 +390,7 @@ def written(result, ids, steps):
 def greedy(rng):
     "With temperature 0, each new token is the most likely one, given all tokens before it."
     model, ids = model_of(rng), tensor(rng.integers(11, size=(3, 5)))
-    text = written(sample(model, ids, 8, 0, 0.0), ids, 8)
+    text = written(sample(model, ids, 19, 0, 0.0), ids, 19)  # as many as fit into the context
     logits = model(text[:, :-1])[:, 4:]
     taken = logits.gather(2, text[:, 5:, None]).squeeze(2)
     behind = (logits.amax(dim=2) - taken).max()
@@ -390,9 +399,10 @@ def greedy(rng):
 
 @part(points=1, needs="greedy")
 def one_token_and_one_step(rng):
-    "The function may start from a single token and add a single token."
-    model, ids = model_of(rng), tensor(rng.integers(11, size=(2, 1)))
-    expect_equal(sample(model, ids, 1, 0, 0.0).numpy(), reference_step(model, ids).numpy(), "the text")
+    "The function may start from a single token of a single sequence and add a single token."
+    for batch in (2, 1):
+        model, ids = model_of(rng), tensor(rng.integers(11, size=(batch, 1)))
+        expect_equal(sample(model, ids, 1, 0, 0.0).numpy(), reference_step(model, ids).numpy(), "the text")
 
 
 def reference_step(model, ids):
@@ -407,20 +417,26 @@ def seed(rng):
     first = written(sample(model, ids, 12, 5), ids, 12)
     construct(sample, "torch.manual_seed", 1)
     expect(torch.equal(written(sample(model, ids, 12, 5), ids, 12), first), "the same seed gave another text")
-    expect(not torch.equal(sample(model, ids, 12, 6), first), "another seed gave the same text")
+    texts = [first, *(sample(model, ids, 12, seed) for seed in (6, 7, 1005))]
+    for number, text in enumerate(texts):
+        same = any(torch.equal(text, other) for other in texts[:number])
+        expect(not same, "another seed gave the same text")
 
 
 @part(points=3, needs="greedy")
 def chances(rng):
     "Tokens are drawn with the probabilities softmax(logits / temperature), independently at each step."
-    for temperature in (1.0, 0.4):
-        model, start = model_of(rng), rng.integers(11, size=(1, 4))
+    for temperature in ([], [0.3], [3.0]):  # the default is 1
+        model, start = model_of(rng), rng.integers(11, size=(2, 4))
         ids = tensor(np.repeat(start, 3000, axis=0))
-        right = (model(ids[:1])[0, -1] / temperature).double().softmax(-1)
-        new = written(sample(model, ids, 1, int(rng.integers(1000)), temperature), ids, 1)[:, -1]
-        share = torch.bincount(new, minlength=11)[:11] / 3000
-        far = float((share - right).abs().max())
-        expect(far < 0.06, f"some token was drawn {far:.2f} more or less often than its probability says")
+        right = (
+            (model(ids[::3000])[:, -1] / (temperature or [1.0])[0]).double().softmax(-1)
+        )  # (2, vocabulary)
+        new = written(sample(model, ids, 1, int(rng.integers(1000)), *temperature), ids, 1)[:, -1]
+        for drawn_of, chance in zip(new.reshape(2, 3000), right, strict=True):
+            share = torch.bincount(drawn_of, minlength=11)[:11] / 3000
+            far = float((share - chance).abs().sum() / 2)  # about 0.02 if all is right
+            expect(far < 0.06, f"of the tokens drawn, {far:.0%} are others than their probabilities say")
     even = written(sample(model, ids[:3], 12, int(rng.integers(1000)), 1e5), ids[:3], 12)[:, -12:]
     same = bool((even == even[:, :1]).all())  # the chance of this is less than 11^-30
     expect(

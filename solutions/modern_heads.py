@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext: {text_representation: {extension: .py, format_name: percent}}
-#   mha: {assignment: modern_heads, version: "1.0"}
+#   mha: {assignment: modern_heads, version: "1.1"}
 # ---
 
 # %% role="author"
@@ -514,7 +514,7 @@ def queries_and_keys(rng):
 def several_heads(rng):
     "Head i works with its own columns of queries, keys and values, made from all of c."
     expect_output(*latent(rng, decided_layer(rng, 2, 5, 3, 4)))
-    expect_output(*latent(rng, decided_layer(rng, 3, 4, 2, 5), d_c=7))
+    expect_output(*latent(rng, decided_layer(rng, 1, 4, 2, 5), d_c=7))
 
 
 @part(
@@ -550,6 +550,12 @@ def widths(rng):
 def mask(rng):
     "Under a mask of shape (n, n) a token attends to the tokens for which its row is True."
     expect_output(*latent(rng, undecided_layer(rng, 2, 5, 1, 6)), tensor(random_mask(rng, 5, 5)))
+    # Whether the scores are right has parts of its own.
+    arguments, everything = drawn(rng, 2, 5, 6, 1, 6, 6, 3), torch.ones(5, 5, dtype=torch.bool)
+    without = output_of(latent_attention(*arguments))
+    expect_close(
+        output_of(latent_attention(*arguments, everything)), without, 1e-4, "the output with all keys"
+    )
 
 
 @part(points=1, needs="mask")
@@ -567,9 +573,10 @@ def gradient(rng):
 
 @part(points=1, needs="values")
 def inputs_unchanged(rng):
-    "The caller's tensors are unchanged."
-    latent_attention(*latent(rng, random_layer(rng, 2, 5, 1, 6)), tensor(random_mask(rng, 5, 5)))
+    "The caller's tensors are unchanged, and the output comes alone."
+    result = latent_attention(*latent(rng, random_layer(rng, 2, 5, 1, 6)), tensor(random_mask(rng, 5, 5)))
     expect_unchanged(latent_attention, "latent_attention")
+    expect(not isinstance(result, tuple | list), "latent_attention should return one tensor, the output")
 
 
 ### END HIDDEN TESTS
@@ -833,7 +840,9 @@ def cosines(rng):
 )
 def g_of_each_head(rng):
     "Each head multiplies its cosines by its own g."
-    expect_output(*qkv(rng, heads=3), factors(rng, 3))
+    for heads in (3, 2):
+        g = rng.permutation([-1.2, 5.0, 0.5])[:heads, None, None]  # a learned number may be any
+        expect_output(*qkv(rng, heads=heads), tensor(g))
 
 
 @part(
@@ -843,10 +852,14 @@ def g_of_each_head(rng):
     "torch.tensor([[[[0.0], [10.0]]]]), torch.tensor([[[2.0]]]))",
 )
 def vectors_of_zeros(rng):
-    "A query or key of zeros has only scores of 0, and nothing becomes NaN."
+    "A query or key of zeros has only scores of 0, and nothing becomes NaN; short ones count like long ones."
     q, k, v = qkv(rng)
     q[:, :, 1], k[:, :, 2] = 0.0, 0.0
-    expect_output(q, k, v, tensor(np.full((1, 1, 1), 1.5)))
+    g = tensor(np.full((1, 1, 1), 1.5))
+    expect_output(q, k, v, g)
+    for short_q, short_k in ((3e-4 * q, k), (q, 3e-4 * k)):  # the shortest ones are 1e-4 long
+        got = output_of(qk_norm_attention(short_q, short_k, v, g))
+        expect_close(got, reference.qk_norm_attention(short_q, short_k, v, g), tolerance=0.02)
 
 
 @part(
@@ -859,6 +872,12 @@ def mask(rng):
     "A query averages over the keys for which its row of the mask is True."
     q, k, v = qkv(rng, heads=2)
     expect_output(q, k.abs(), v, factors(rng, 2), tensor(random_mask(rng, 5, 7)))
+    # Whether the scores are right has parts of its own.
+    arguments, everything = [*qkv(rng, heads=2, d_k=3), factors(rng, 2)], torch.ones(5, 7, dtype=torch.bool)
+    without = output_of(qk_norm_attention(*arguments))
+    expect_close(
+        output_of(qk_norm_attention(*arguments, everything)), without, 1e-4, "the output with all keys"
+    )
 
 
 @part(points=1, needs="mask")
@@ -877,9 +896,10 @@ def gradient(rng):
 
 @part(points=1, needs="equal_scores")
 def inputs_unchanged(rng):
-    "The caller's tensors are unchanged."
-    qk_norm_attention(*qkv(rng, heads=2, d_k=3), factors(rng, 2), tensor(random_mask(rng, 5, 7)))
+    "The caller's tensors are unchanged, and the output comes alone."
+    result = qk_norm_attention(*qkv(rng, heads=2, d_k=3), factors(rng, 2), tensor(random_mask(rng, 5, 7)))
     expect_unchanged(qk_norm_attention, "qk_norm_attention")
+    expect(not isinstance(result, tuple | list), "qk_norm_attention should return one tensor, the output")
 
 
 ### END HIDDEN TESTS

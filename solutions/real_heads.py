@@ -254,6 +254,13 @@ def weights_stored_as_out_in(rng):
 def biases(rng):
     "The biases are added after the products with the weights, in all linear layers."
     expect_output(rng.normal(size=(1, 5, 6)), some_weights(rng, biases=True), 6)
+    # A bias of a query acts as the weight of a feature that is always 1; the scale is the matter of another part.
+    x, weights, bias = rng.normal(size=(1, 5, 12)), some_weights(rng, d_model=12), np.zeros(12)
+    x[..., -1], bias[-1] = 1.0, 2.0
+    biased, weighted = ({**weights, "query": {**weights["query"]}} for _ in range(2))
+    biased["query"]["bias"] = bias
+    weighted["query"]["weight"] = weights["query"]["weight"] + np.diag(bias)
+    expect_close(output_of(bert_attention(x, biased, 3)), output_of(bert_attention(x, weighted, 3)))
 
 
 @part(
@@ -263,10 +270,13 @@ def biases(rng):
 )
 def heads_of_several_features(rng):
     "A head has a block of d_k features, of the products and of the biases alike."
+    x = np.eye(4)[rng.integers(4, size=(2, 5, 3))].reshape(2, 5, 12)  # a 1 in the block of each head
     weights = undecided(some_weights(rng, d_model=12, biases=True))
-    expect_output(rng.normal(size=(2, 5, 12)), weights, 3)
-    weights["query"]["bias"] = 1000 * rng.normal(size=12)  # one key has all the weight, whatever the scale
-    expect_output(rng.normal(size=(2, 5, 12)), weights, 3)
+    expect_output(x, weights, 3)
+    # The queries come from their bias alone: one kind of key has all the weight, whatever the scale.
+    weights["key"] = {**weights["key"], "weight": np.eye(12)}
+    weights["query"]["bias"] = 300.0 * (np.eye(4)[rng.permutation(4)[:3]].ravel() - 1.0)
+    expect_output(x, weights, 3)
 
 
 @part(
@@ -284,9 +294,12 @@ def scale(rng):
 )
 def attention_weights(rng):
     "The second result is the attention weights of every head."
-    x, weights = rng.normal(size=(2, 5, 6)), some_weights(rng)
-    expected = reference.bert_attention(x, weights, 6)[1]
-    expect_close(pair_of(bert_attention(x, weights, 6))[1], expected, what="the array of attention weights")
+    for shape in ((2, 5, 6), (1, 4, 6)):
+        x, weights = rng.normal(size=shape), some_weights(rng)
+        expected = reference.bert_attention(x, weights, 6)[1]
+        expect_close(
+            pair_of(bert_attention(x, weights, 6))[1], expected, what="the array of attention weights"
+        )
 
 
 @part(
@@ -305,8 +318,25 @@ def batch(rng):
     "np.array([[False, True], [True, False]]))[0]",
 )
 def mask(rng):
-    "A query averages over the keys for which its row of an (n, n) mask is True."
+    "A query averages over the keys for which its row of an (n, n) mask is True; the others have a weight of 0."
     expect_output(rng.normal(size=(1, 5, 6)), some_weights(rng), 6, random_mask(rng, 5, 5))
+    x, weights, mask = rng.normal(size=(2, 5, 6)), undecided(some_weights(rng)), random_mask(rng, 5, 5)
+    expect_output(x, weights, 6, mask)
+    result = bert_attention(x, weights, 6, mask)
+    if np.shape(result[-1]) == (2, 6, 5, 5):  # whether the weights are returned has a part of its own
+        expect_close(
+            result[-1][..., ~mask], np.zeros((2, 6, (~mask).sum())), what="the weights of hidden keys"
+        )
+    # Wide heads: what the scale should be is the matter of another part.
+    x, weights, everything = (
+        rng.normal(size=(2, 5, 12)),
+        some_weights(rng, d_model=12),
+        np.ones((5, 5), dtype=bool),
+    )
+    without = output_of(bert_attention(x, weights, 3))
+    expect_close(
+        output_of(bert_attention(x, weights, 3, everything)), without, what="the output with all keys"
+    )
 
 
 @part(
@@ -327,7 +357,8 @@ def mask_for_each_sequence(rng):
 def inputs_unchanged(rng):
     "The caller's arrays are unchanged."
     # Not symmetric: a transpose that is put into the caller's dict must show.
-    bert_attention(rng.normal(size=(1, 5, 6)), some_weights(rng, symmetric=False, biases=True), 6)
+    weights = some_weights(rng, symmetric=False, biases=True)
+    bert_attention(rng.normal(size=(1, 5, 6)), weights, 6, random_mask(rng, 5, 5))
     expect_unchanged(bert_attention, "bert_attention")
 
 
@@ -437,6 +468,7 @@ def neighbours(rng):
     expect_score(maps, 1)
     expect_score(maps, -1)
     maps[:, [2, 4], [3, 3]] = 0.0
+    maps /= maps.sum(axis=-1, keepdims=True)
     expect_score(maps, 1)
     expect_score(maps, -1)
 
@@ -626,6 +658,7 @@ def all_heads(rng):
     weights["query"]["bias"], weights["key"]["bias"] = rng.normal(size=(2, 15))
     expect_kept((rng.normal(size=(2, 4, 15)), weights, num_heads), [0, 1, 2, 3, 4])
     expect_kept((rng.normal(size=(3, 1, 15)), weights, num_heads), [0, 1, 2, 3, 4])
+    expect_kept((rng.normal(size=(1, 5, 15)), weights, num_heads), [0, 1, 2, 3, 4])
 
 
 @part(

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext: {text_representation: {extension: .py, format_name: percent}}
-#   mha: {assignment: transformer_block, version: "1.1"}
+#   mha: {assignment: transformer_block, version: "1.2"}
 # ---
 
 # %% role="author"
@@ -150,8 +150,9 @@ def values(rng):
 
 @part(points=1, needs="values", example="filled(FeedForward(2, 3))(10 + torch.eye(2)[None, :1])")
 def one_token(rng):
-    "A sequence may have a single token."
+    "A sequence may have a single token, and a batch a single sequence."
     expect_output(layers(rng), positive(rng)[:, :1])
+    expect_output(layers(rng), positive(rng)[:1])
 
 
 @part(points=1, needs="values", example="filled(FeedForward(2, 3))(torch.eye(2)[None])")
@@ -303,12 +304,14 @@ def tokens(rng, *shape):
 def numbers(rng, d_model, d_ff, without=(), bent=False, norms_alike=True):
     """Numbers for all parameters; those of the output layer of the sublayers in `without` are 0.
 
-    Unless it is `bent`, the feed-forward network works where its curve is a straight line, whichever it is.
+    Unless it is `bent`, the feed-forward network works where its curve is a straight line, whichever it is. If it
+    is, its weights are large enough to tell one curve from another.
     `norms_alike` gives both norms the same numbers.
     """
     found = {f"{name}.weight": rng.normal(size=(d_model, d_model)) / d_model**0.5 for name in sorted(LINEARS)}
-    found["feed_forward.up.weight"] = 0.3 * rng.normal(size=(d_ff, d_model)) / d_model**0.5
-    found["feed_forward.down.weight"] = 0.3 * rng.normal(size=(d_model, d_ff)) / d_ff**0.5
+    size = 1.0 if bent else 0.3
+    found["feed_forward.up.weight"] = size * rng.normal(size=(d_ff, d_model)) / d_model**0.5
+    found["feed_forward.down.weight"] = size * rng.normal(size=(d_model, d_ff)) / d_ff**0.5
     for name in ("norm1", "norm2"):
         found[f"{name}.weight"] = rng.uniform(0.5, 1.5, size=d_model)
     for name in [name for name in found if name.endswith("weight")]:
@@ -326,21 +329,22 @@ def numbers(rng, d_model, d_ff, without=(), bent=False, norms_alike=True):
 ATTENTION, FEED_FORWARD = "attention.out_proj", "feed_forward.down"
 
 
-def blocks(rng, *options, **kind):
+def blocks(rng, *options, num_heads=2, **kind):
     """A student's block and the reference, with the same numbers."""
     parameters = numbers(rng, 6, 10, **kind)
-    return twins(TransformerBlock, reference.TransformerBlock, parameters, 6, 2, 10, *options)
+    return twins(TransformerBlock, reference.TransformerBlock, parameters, 6, num_heads, 10, *options)
 
 
-def expect_output(pair, *arguments):
+def expect_output(pair, *arguments, tolerance=1e-4):
     block, expected = pair
-    expect_close(block(*arguments), expected(*arguments), tolerance=1e-4)
+    expect_close(block(*arguments), expected(*arguments), tolerance)
 
 
 @part(points=2, example="filled(TransformerBlock(4, 2, 6, True))(torch.eye(4)[None, :3])")
 def pre_norm_attention(rng):
     "Pre-norm, with a second sublayer that adds nothing: x + A(norm1(x))."
-    expect_output(blocks(rng, True, without=[FEED_FORWARD]), tokens(rng, 2, 5, 6))
+    for num_heads in (2, 3):
+        expect_output(blocks(rng, True, num_heads=num_heads, without=[FEED_FORWARD]), tokens(rng, 2, 5, 6))
 
 
 @part(points=2, example="filled(TransformerBlock(4, 2, 6, True))(torch.eye(4)[None, :3])")
@@ -377,8 +381,9 @@ def post_norm_feed_forward(rng):
     example="filled(TransformerBlock(4, 2, 6, True))(torch.eye(4)[None, :1])",
 )
 def one_token(rng):
-    "A sequence may have a single token."
+    "A sequence may have a single token, and a batch a single sequence."
     expect_output(blocks(rng, True, without=[FEED_FORWARD]), tokens(rng, 3, 1, 6))
+    expect_output(blocks(rng, True, without=[FEED_FORWARD]), tokens(rng, 1, 5, 6))
 
 
 @part(
@@ -387,8 +392,9 @@ def one_token(rng):
     example="filled(TransformerBlock(4, 2, 6, False))(torch.eye(4)[None, :3])",
 )
 def post_norm(rng):
-    "Post-norm: the second sublayer gets the result of the first."
+    "Post-norm: the second sublayer gets the result of the first; norm1 and norm2 differ, and the GELU is exact."
     expect_output(blocks(rng, False), tokens(rng, 2, 5, 6))
+    expect_output(blocks(rng, False, bent=True, norms_alike=False), tokens(rng, 2, 5, 6), tolerance=3e-5)
 
 
 @part(
@@ -421,9 +427,10 @@ def mask(rng):
     "torch.tensor([[True, False], [True, True]]))",
 )
 def mask_in_pre_norm(rng):
-    "The attention of a pre-norm block gets the mask as well."
-    pair = blocks(rng, True, without=[FEED_FORWARD])
-    expect_output(pair, tokens(rng, 2, 5, 6), tensor(random_mask(rng, 5, 5)))
+    "The attention of a pre-norm block gets the mask as well, one for all sequences or one for each."
+    for shape in ((5, 5), (2, 1, 5, 5)):
+        pair = blocks(rng, True, without=[FEED_FORWARD])
+        expect_output(pair, tokens(rng, 2, 5, 6), tensor(random_mask(rng, *shape)))
 
 
 @part(points=1, needs="mask_in_pre_norm")
@@ -433,6 +440,12 @@ def another_mask_at_each_call(rng):
     for _ in range(2):
         expect_output(pair, x, tensor(random_mask(rng, 5, 5)))
     expect_output(pair, x)
+    block, expected = blocks(rng, False)
+    before, _, after = block(x), block(x, tensor(random_mask(rng, 5, 5))), block(x)
+    expect_close(
+        before, expected(x), tolerance=np.inf
+    )  # the shape, and no NaN: the post-norm form has other parts
+    expect_close(after, before, tolerance=1e-4)
 
 
 @part(points=2, example="filled(TransformerBlock(4, 2, 6, True))(torch.eye(4)[None, :3])")
@@ -441,43 +454,49 @@ def two_norms(rng):
     expect_output(blocks(rng, True, norms_alike=False), tokens(rng, 2, 5, 6))
 
 
-@part(points=1, needs="pre_norm_feed_forward")
+@part(points=1, needs=("pre_norm_attention", "pre_norm_feed_forward"))
 def epsilon(rng):
-    "The epsilon of the norms is 1e-5: it counts when the features of a token are almost equal."
-    expect_output(blocks(rng, True, without=[ATTENTION]), 1.5e-3 * tokens(rng, 2, 5, 6))
+    "The epsilon of both norms is 1e-5: it counts when the features of a token are almost equal."
+    for half in (ATTENTION, FEED_FORWARD):
+        expect_output(blocks(rng, True, without=[half]), 1.5e-3 * tokens(rng, 2, 5, 6))
 
 
 @part(points=1, needs="pre_norm")
 def whole_block(rng):
     "The non-linearity of the feed-forward network is the exact GELU."
-    expect_output(blocks(rng, True, bent=True), tokens(rng, 2, 5, 6))
+    expect_output(blocks(rng, True, bent=True), tokens(rng, 2, 5, 6), tolerance=3e-5)
 
 
 @part(points=1, needs="pre_norm_attention")
 def no_dropout(rng):
-    "In training the output is the same as in eval mode, under a mask as well."
+    "In training the output is the same as in eval mode, in both forms and under a mask as well."
     block, expected = blocks(rng, True, without=[FEED_FORWARD])
     x, mask = tokens(rng, 2, 5, 6), tensor(random_mask(rng, 5, 5))
     block.train()
     construct(block, "torch.manual_seed", int(rng.integers(1000)))
     expect_output((block, expected), x)
-    in_training = block(x, mask)
-    block.eval()
-    in_eval_mode = block(x, mask)  # the student's own, since the mask has parts of its own
-    expect_close(in_eval_mode, expected(x), tolerance=np.inf)  # the shape, and no NaN
-    expect_close(in_training, in_eval_mode, tolerance=1e-4)
+    for norm_first in (True, False):
+        block, expected = blocks(rng, norm_first)
+        for given in ([x], [x, mask]):
+            block.train()
+            in_training = block(*given)
+            block.eval()
+            in_eval_mode = block(*given)  # the student's own, since masks and forms have parts of their own
+            expect_close(in_eval_mode, expected(x), tolerance=np.inf)  # the shape, and no NaN
+            expect_close(in_training, in_eval_mode, tolerance=1e-4)
 
 
-@part(points=1, needs="pre_norm")
+@part(points=1, needs=("pre_norm", "post_norm_attention", "post_norm_feed_forward"))
 def gradient(rng):
-    "Gradients of the output reach the input, the attention, the feed-forward network and both norms."
-    block, expected = blocks(rng, True)
-    names = ["attention.q_proj.weight", "feed_forward.down.weight", "norm1.weight", "norm2.bias"]
-    x = tokens(rng, 2, 5, 6)
-    block(x)
-    if block.changed:  # then autograd cannot work, and that costs the part about the input alone
-        return
-    expect_gradients(rng, block, expected, [x], [0, *names], tolerance=1e-3)
+    "Gradients of the output reach the input and all parameters, in both forms."
+    for norm_first in (True, False):
+        block, expected = blocks(rng, norm_first)
+        x = tokens(rng, 2, 5, 6)
+        block(x)
+        if block.changed:  # then autograd cannot work, and that costs the part about the input alone
+            return
+        names = [name for name, _ in expected.named_parameters()]
+        expect_gradients(rng, block, expected, [x], [0, *names], tolerance=1e-3)
 
 
 @part(points=1, needs="post_norm_attention")
@@ -500,9 +519,10 @@ def order_of_tokens_does_not_matter(rng):
 @part(points=1, needs="pre_norm_attention")
 def input_unchanged(rng):
     "The caller's tensors are unchanged."
-    block, _ = blocks(rng, True)
-    block(tokens(rng, 2, 5, 6), tensor(random_mask(rng, 5, 5)))
-    expect_unchanged(block, "the block")
+    for norm_first in (True, False):
+        block, _ = blocks(rng, norm_first)
+        block(tokens(rng, 2, 5, 6), tensor(random_mask(rng, 5, 5)))
+        expect_unchanged(block, "the block")
 
 
 ### END HIDDEN TESTS

@@ -23,6 +23,7 @@ POST_NORM = {
     "mask",
     "registered",
     "order of tokens does not matter",
+    "gradient",
 }
 # ... and modern_heads.
 LATENT_SCALE = {"scale", "all together", "widths", "gradient"}
@@ -216,8 +217,8 @@ COSTS = {
             "halves-in-parallel",
             {"pre norm", "post norm", "two norms", "whole block", "gradient"},
         ),
-        ("TransformerBlock", "one-norm-for-both", {"two norms", "gradient"}),
-        ("TransformerBlock", "norms-exchanged", {"two norms", "gradient"}),
+        ("TransformerBlock", "one-norm-for-both", {"two norms", "post norm", "gradient"}),
+        ("TransformerBlock", "norms-exchanged", {"two norms", "post norm", "gradient"}),
         ("TransformerBlock", "norm-epsilon", {"epsilon"}),
         ("TransformerBlock", "mask-not-passed-on", BLOCK_MASKS),
         ("TransformerBlock", "mask-inverted", BLOCK_MASKS),

@@ -160,8 +160,14 @@ for name, score in FORMS.items():
 
 @law("offset-zero-empty", "real_heads.offset_score")
 def right_but_at_zero(tested: Any, steps: Sequence[Any]) -> bool:
-    """Neighbours are right on both sides, and what failed is the token itself."""
+    """Neighbours are right on both sides, and of the token itself nothing comes: NaN, 0 or an error."""
     maps = np.arange(32.0).reshape(2, 4, 4) ** 2
-    return all(given(step, 1, "offset") == 0 for step in steps) and all(
-        np.allclose(tested(maps, offset), diagonal(maps, offset).mean(axis=1)) for offset in (-2, -1, 1, 2)
+    nothing = all(step.error is not None or not np.nan_to_num(step.value).any() for step in steps)
+    return (
+        nothing
+        and all(given(step, 1, "offset") == 0 for step in steps)
+        and all(
+            np.allclose(tested(maps, offset), diagonal(maps, offset).mean(axis=1))
+            for offset in (-2, -1, 1, 2)
+        )
     )
