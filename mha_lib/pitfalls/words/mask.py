@@ -177,15 +177,6 @@ PITFALLS = (
         passes=("no mask", "finite"),
     ),
     Pitfall(
-        slug="mask-squeezed",
-        title="`squeeze` removes too many axes",
-        symptom="A mask (n, n) works. One for each sequence gives an error about shapes, or lines up with other "
-        "axes of the scores if sizes agree.",
-        reason="You remove every axis of size 1 from the mask, but these axes make it line up with the scores.",
-        fix="Leave the mask as it is, or remove one axis by its number: `mask[:, 0]`.",
-        passes=("no mask", "finite"),
-    ),
-    Pitfall(
         slug="mask-for-first-head-only",
         title="Only the first head is masked",
         symptom="The result is right with one head. With several, the others attend to everything.",
@@ -351,8 +342,8 @@ PITFALLS = (
         slug="mask-batch-on-head-axis",
         title="The batch lined up with the heads",
         symptom="There is an error, or some heads are masked by another sequence's padding.",
-        reason="Your mask has three axes, or you fold heads and sequences in another order than the masks, so that "
-        "an axis of sequences lines up with the heads.",
+        reason="Your mask has lost its axis of size 1, or you fold heads and sequences in another order than the "
+        "masks, so that an axis of sequences lines up with the heads.",
         fix="Add an axis of size 1 for the heads, (batch, 1, …, m), and keep batch and heads as two axes.",
         passes=("boolean", "every row keeps a key", "no keep"),
     ),

@@ -422,8 +422,8 @@ def multi_head_attention_one_wide_head(
     return heads @ W_O  # (batch, n, d_model)
 
 
-@mistake("mask-squeezed", "multi_head.multi_head_attention")
-def multi_head_attention_mask_squeezed(
+@mistake("mask-batch-on-head-axis", "multi_head.multi_head_attention", form="squeezed")
+def multi_head_attention_mask_batch_on_head_axis_squeezed(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
 ) -> Array:
     """Wrong: a mask loses all axes of size 1, which it needs to line up with the scores."""
@@ -519,17 +519,6 @@ def multi_head_attention_same_key_columns(
     K = np.tile(X @ W_K[:, : X.shape[-1] // num_heads], num_heads)  # (batch, n, d_model)
     Q, K, V = (split_heads(features, num_heads) for features in (X @ W_Q, K, X @ W_V))
     return combine_heads(attention(Q, K, V, mask)[0]) @ W_O  # (batch, n, d_model)
-
-
-@mistake("mask-squeezed", "multi_head.multi_head_attention", form="in-loop")
-def multi_head_attention_mask_squeezed_in_loop(
-    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
-) -> Array:
-    """Wrong: in a loop over heads, a padding mask loses the axis of the queries as well."""
-    Q, K, V = (split_heads(X @ W, num_heads) for W in (W_Q, W_K, W_V))  # (batch, heads, n, d_k)
-    kept = None if mask is None else np.squeeze(mask)
-    heads = [attention(Q[:, i], K[:, i], V[:, i], kept)[0] for i in range(num_heads)]  # each (batch, n, d_k)
-    return np.concatenate(heads, axis=-1) @ W_O  # (batch, n, d_model)
 
 
 @mistake("first-mask-for-all-sequences", "multi_head.multi_head_attention", form="padding")
