@@ -136,8 +136,9 @@ def check_multi_head_attention(candidate: Callable[..., Any]) -> None:
     """Raise an error unless `candidate(X, W_Q, W_K, W_V, W_O, num_heads, mask=None)` is multi-head attention.
 
     Call it only with what its contract allows, and accept every correct style. What `check_attention` says of
-    tolerances, dtypes and scores holds here as well, in every head; v is the largest absolute value of X @ W_V and
-    of the output.
+    tolerances, dtypes and scores holds here as well, in every head: kept scores thousands apart, as low as
+    -20,000, and masked ones up to 30 above the largest kept score of their row. v is the largest absolute value of
+    X @ W_V and of the output.
 
     Args:
         candidate: takes X `(batch, n, d_model)`, four weights `(d_model, d_model)` that are used as `X @ W`,

@@ -13,7 +13,8 @@ class CachedAttention:
     Chunk by chunk, it gives the outputs of causal multi-head attention on the whole sequence. Only the
     outputs are graded: you may keep the chunks and compute everything again. Two objects are independent, even
     with the same weights: neither making an object nor `forward` changes an argument. Later changes of the
-    arguments by the caller are not tested. All tested arrays are float64; the dtype of the outputs is not tested.
+    arguments by the caller are not tested; an output that has been returned does not change later. All tested
+    arrays are float64; the dtype of the outputs is not tested.
 
     Args:
         W_Q, W_K, W_V, W_O: weights `(d_model, d_model)`, used as `X @ W`.

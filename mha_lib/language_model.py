@@ -57,7 +57,7 @@ class LanguageModel(nn.Module):
 
         Returns:
             Logits `(batch, n, vocab_size)` in float32. Those at a position depend on every token up to it, also
-            in a fresh model; on no later one, and on no other sequence.
+            in a fresh model; on no later one, on no other sequence, and on no earlier call, in eval mode either.
         """
         past = cache[0][0].shape[2] if cache else 0
         n = ids.shape[1]
@@ -88,7 +88,8 @@ def loss(model: nn.Module, ids: torch.Tensor) -> torch.Tensor:
         ids: tokens `(batch, n + 1)`, n from 1; each token but the first is predicted from those before it.
 
     Returns:
-        A tensor without axes: the mean over all predictions of the batch. Gradients pass through it.
+        A tensor without axes: the mean over all predictions of the batch, right even where p is as small as e^−40.
+        Gradients pass through it.
 
     Source: Radford et al. 2019, Language Models are Unsupervised Multitask Learners, section 2.
 
@@ -114,12 +115,12 @@ def sample(
         model: a `LanguageModel`.
         ids: the tokens given, `(batch, n)`, n from 1; n + steps is at most the model's context.
         steps: number of tokens to add, at least 1.
-        seed: seed of the random draws. The same seed gives the same text, whatever was drawn before. Another
-            seed gives new draws, which may agree where one token is almost sure. How a seed becomes a text is up
-            to you; you may seed PyTorch's global generator.
+        seed: seed of the random draws, from 0. The same seed gives the same text, whatever was drawn before.
+            Another seed gives new draws, which may agree where one token is almost sure. How a seed becomes a text
+            is up to you; you may seed PyTorch's global generator.
         temperature: with 0, each new token is the one with the largest logit (of equal ones, any). Otherwise
-            token i is drawn with probability softmax(logits / temperature)[i], independently at every step and
-            for every sequence.
+            token i is drawn with probability softmax(logits / temperature)[i], of the whole vocabulary,
+            independently at every step and for every sequence.
 
     Returns:
         The tokens given and those added, ints `(batch, n + steps)`.

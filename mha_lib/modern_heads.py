@@ -111,7 +111,7 @@ def qk_norm_attention(
         q: queries `(batch, heads, n, d_k)`.
         k: keys `(batch, heads, m, d_k)`.
         v: values `(batch, heads, m, d_v)`. n and m may differ, and so may d_k and d_v.
-        g: a learned factor for each head, any number, `(heads, 1, 1)`.
+        g: a learned factor for each head, `(heads, 1, 1)`; any number between −200 and 200.
         mask: None or boolean, True = may attend: `(n, m)` or `(batch, 1, n, m)`. Every query has at least one
             key.
 

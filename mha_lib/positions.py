@@ -11,8 +11,8 @@ def rotary(x: torch.Tensor, positions: torch.Tensor, base: float = 10000.0) -> t
 
     Args:
         x: queries or keys `(batch, heads, n, d_k)`, any sizes from 1, d_k even; float32 or float64.
-        positions: ints from 0, `(n,)`, or `(batch, n)` if each sequence has its own. They need not start at 0
-            or be consecutive: with a cache, the first new token may be the hundredth of its text.
+        positions: ints from 0, `(n,)`, or `(batch, n)` if each sequence has its own; n may equal `batch`. They need
+            not start at 0 or be consecutive: with a cache, the first new token may be the hundredth of its text.
         base: pair i rotates by positions · base^(-2i/d_k).
 
     Returns:
@@ -21,7 +21,7 @@ def rotary(x: torch.Tensor, positions: torch.Tensor, base: float = 10000.0) -> t
         0.0001.
 
     Raises:
-        ValueError: if d_k is odd; the message contains this number.
+        ValueError: if d_k is odd; the message contains this number, in plain digits.
 
     Source: Su et al. 2021, RoFormer, section 3.2.2; GPT-NeoX uses the half-split pairing.
 
@@ -54,7 +54,7 @@ def sliding_window_mask(n: int, m: int, window: int) -> torch.Tensor:
         Boolean tensor `(n, m)`, True = may attend. No query sees a later key.
 
     Raises:
-        ValueError: if `window` is less than 1; the message contains this number.
+        ValueError: if `window` is less than 1; the message contains this number, in plain digits.
 
     Source: Beltagy et al. 2020, Longformer, section 3.1.
 

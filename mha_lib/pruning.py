@@ -55,8 +55,8 @@ def prune_heads(
             from the weights.
         W_O: weights `(num_heads * d_k, d_model)`.
         num_heads: number of heads.
-        heads: the heads to remove, ints from 0 to `num_heads` - 1, distinct, in any order; perhaps none, never
-            all.
+        heads: the heads to remove, a list or a tuple of ints from 0 to `num_heads` - 1, distinct, in any order;
+            perhaps none, never all.
 
     Returns:
         `(W_Q, W_K, W_V, W_O, new_num_heads)`: the four smaller weights and the number of heads that are left,

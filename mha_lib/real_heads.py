@@ -65,8 +65,8 @@ def offset_score(attention_weights: np.ndarray, offset: int) -> np.ndarray:
         offset: an int with |offset| < n: −1 asks for the previous token, 1 for the next, 0 for the token itself.
 
     Returns:
-        Array `(heads,)`: the mean of the weight that query i puts on key i + offset, over the queries for which
-        there is such a key.
+        Array `(heads,)`, for one head `(1,)`: the mean of the weight that query i puts on key i + offset, over the
+        queries for which there is such a key.
 
     Source: Clark et al. 2019, What Does BERT Look At?, section 3.1.
 
@@ -88,8 +88,8 @@ def keep_heads(
 
     Args:
         x, weights, num_heads: as for `bert_attention`. There is no mask.
-        keep: the heads that contribute, counted from 0, distinct, in any order; at least one. Head i owns the
-            features i·d_k … (i+1)·d_k − 1.
+        keep: the heads that contribute, a list or a tuple, counted from 0, distinct, in any order; at least one.
+            Head i owns the features i·d_k … (i+1)·d_k − 1.
 
     Returns:
         The output `(batch, n, d_model)`: what the kept heads add, and the bias of `dense` once. With all heads

@@ -15,7 +15,7 @@ class FeedForward(nn.Module):
 
     Args:
         d_model: number of features.
-        d_ff: number of features in between, often 4 · `d_model`.
+        d_ff: number of features in between, often 4 · `d_model`, but perhaps fewer than `d_model`.
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.3 (with ReLU); Hendrycks and Gimpel 2016,
     Gaussian Error Linear Units, equation 1.
@@ -83,7 +83,8 @@ class TransformerBlock(nn.Module):
         Args:
             x: tokens `(batch, n, d_model)`, n from 1.
             mask: None or boolean, True = may attend: `(n, n)` or `(batch, 1, n, n)`, no other shape (not even
-                that of padding); a new one at each call if need be. Every query has a key.
+                that of padding); a new one at each call if need be. Every query has a key. What is hidden has no
+                weight, even if all other scores are in the hundreds below 0.
 
         Returns:
             The output `(batch, n, d_model)`.

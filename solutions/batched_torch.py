@@ -12,6 +12,7 @@ import numpy as np
 
 from mha_grader.testing import (
     CallError,
+    Mismatch,
     attribute_of,
     construct,
     decided_qkv,
@@ -369,6 +370,15 @@ def far_above_qkv(rng):
 def large_scores(rng):
     "Scores in the thousands, of either sign, do not overflow."
     expect_output(*high_qkv(rng), tolerance=1e-2)
+    Q, K, V = scalar_qkv(rng, 2, 3)
+    try:
+        expect_output(Q, K, V)
+    except (CallError, Mismatch):
+        return  # leading axes are the matter of other parts
+    K = 100.0 + K / 100.0
+    K[1] -= 130.0  # the scores of a sequence and of a head lie thousands from those of the others
+    K[:, 1] += 60.0
+    expect_output(np.full((2, 3, 5, 1), 50.0), K, V, tolerance=1e-2)
 
 
 @part(
@@ -735,9 +745,15 @@ WEIGHTS = [f"{name}.weight" for name in NAMES]
 
 @part(points=1, needs="scores")
 def gradient(rng):
-    "Gradients of the output reach the input and the weights of all four linear layers."
+    "Gradients of the output reach the input and the weights of all four linear layers, in training as well."
     layer, expected = layers(rng, scores="any")
     expect_gradients(rng, layer, expected, [tensor(rng.normal(size=(2, 5, 6)))], [0, *WEIGHTS])
+    layer, _ = layers(rng, dropout=0.5)
+    layer.train()
+    construct(layer, "torch.manual_seed", int(rng.integers(1000)))
+    found = gradients(layer, [tensor(rng.normal(size=(2, 5, 6)))], [0, *WEIGHTS], torch.ones(2, 5, 6))
+    arrive = all(gradient is not None and bool(gradient.isfinite().all()) for gradient in found)
+    expect(arrive, "in training, with dropout, not all gradients arrive, or some are not finite")
 
 
 @part(points=1, needs="nothing_to_attend_to")

@@ -192,9 +192,13 @@ def any_length(rng):
 
 @part(points=1, needs="reads_the_text")
 def each_sequence_by_itself(rng):
-    "The logits of a sequence do not depend on the others of its batch."
+    "The logits of a sequence do not depend on others of its batch, or on earlier calls, in eval mode either."
     model, ids = model_of(rng), drawn(rng)
     expect_close(logits_of(model, ids[1:2]), logits_of(model, ids)[1:2], what="the logits")
+    got = logits_of(model, ids)
+    model.eval()
+    for _ in range(2):
+        expect_close(logits_of(model, ids), got, what="the logits of another call, in eval mode,")
 
 
 def text_of(rng, rule, batch):
@@ -277,9 +281,9 @@ check_close(
 import torch
 
 
-def bigram(rng, vocabulary=5):
-    """A model that looks at one token, in the student's process, and its table of logits."""
-    table = tensor(2.0 * rng.normal(size=(vocabulary, vocabulary)))
+def bigram(rng, vocabulary=5, unlikely=0.0):
+    """A model that looks at one token, in the student's process, and its table of logits; token 0 is unlikely."""
+    table = tensor(2.0 * rng.normal(size=(vocabulary, vocabulary)) - unlikely * (np.arange(vocabulary) == 0))
     return construct(loss, "torch.nn.Embedding.from_pretrained", table, freeze=False), table
 
 
@@ -308,15 +312,17 @@ def whole_context(rng):
 
 @part(points=2, needs="values")
 def gradient(rng):
-    "Gradients pass through the loss to the model."
-    model, table = bigram(rng)
-    ids = tensor(rng.integers(5, size=(3, 6)))
-    keep(loss, model, ids).backward()
-    own = torch.nn.Embedding.from_pretrained(table, freeze=False)
-    reference.loss(own, ids).backward()
-    got = attribute_of(model, "weight.grad")
-    expect(got is not None, "no gradient reaches the model")
-    expect_close(got, own.weight.grad, what="the gradient")
+    "Gradients pass through the loss to the model, however small the probability of a token is."
+    for unlikely in (0.0, 35.0):
+        model, table = bigram(rng, unlikely=unlikely)
+        ids = tensor(rng.integers(5, size=(3, 6)))
+        ids[0, 1] = 0
+        keep(loss, model, ids).backward()
+        own = torch.nn.Embedding.from_pretrained(table, freeze=False)
+        reference.loss(own, ids).backward()
+        got = attribute_of(model, "weight.grad")
+        expect(got is not None, "no gradient reaches the model")
+        expect_close(got, own.weight.grad, what="the gradient")
 
 
 @part(points=1, needs="values")
@@ -414,9 +420,9 @@ def seed(rng):
     "The same seed gives the same text, whatever was drawn before. Another seed gives another text."
     model, ids = model_of(rng), tensor(rng.integers(11, size=(4, 3)))
     construct(sample, "torch.manual_seed", 0)
-    first = written(sample(model, ids, 12, 5), ids, 12)
+    first = written(sample(model, ids, 12, 0), ids, 12)
     construct(sample, "torch.manual_seed", 1)
-    expect(torch.equal(written(sample(model, ids, 12, 5), ids, 12), first), "the same seed gave another text")
+    expect(torch.equal(written(sample(model, ids, 12, 0), ids, 12), first), "the same seed gave another text")
     texts = [first, *(sample(model, ids, 12, seed) for seed in (6, 7, 1005))]
     for number, text in enumerate(texts):
         same = any(torch.equal(text, other) for other in texts[:number])
@@ -442,6 +448,10 @@ def chances(rng):
     expect(
         not same, "at a very high temperature each text repeated one token, so the steps are not independent"
     )
+    model, ids = model_of(rng, 80), tensor(np.full((3000, 1), 7))
+    new = written(sample(model, ids, 1, int(rng.integers(1000)), 1e5), ids, 1)[:, -1]
+    found = len(new.unique())  # that one of 80 is never drawn happens less than once in 10^14 times
+    expect(found == 80, f"of 80 tokens, all about equally likely, only {found} were ever drawn")
 
 
 @part(points=3, needs="greedy")

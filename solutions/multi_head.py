@@ -9,6 +9,8 @@ from checks import check_close, check_number, check_raises, check_unchanged
 from types import SimpleNamespace
 
 from mha_grader.testing import (
+    CallError,
+    Mismatch,
     decided_layer,
     expect,
     expect_close,
@@ -152,7 +154,7 @@ def message(rng):
     "The text of the error contains both numbers, for head_dim(7, 2), head_dim(-8, 4) and head_dim(8, -4) alike."
     heads = int(rng.choice([23, 34, 58]))
     # No number contains the digits of the other one.
-    for d_model, num_heads in [(701, heads), (-6 * heads, heads), (701, -heads)]:
+    for d_model, num_heads in [(7001, heads), (-6 * heads, heads), (701, -heads)]:
         mentions = str(d_model), str(num_heads)
         expect_raises(head_dim, d_model, num_heads, error="ValueError", mentions=mentions)
 
@@ -586,6 +588,15 @@ def large_scores(rng):
     queries = np.array([3000.0, -3000.0, 0.0, 3000.0, -3000.0])
     keys = rng.permutation([1.0, 1.0, 1.0, 1.0 - 28 / 3000, 1.0 - 28 / 3000])
     expect_output(*with_scores(rng, queries, keys), tolerance=1e-2)
+    X, W_Q, W_K, W_V, W_O, heads = random_layer(rng, batch=2, n=5, num_heads=3, d_k=4)
+    try:
+        expect_output(X, W_Q, W_K, W_V, W_O, heads)
+    except (CallError, Mismatch):
+        return  # several heads are the matter of other parts
+    # A feature that is 1 for every token lifts all scores of one head by thousands, and lowers those of another.
+    X[..., 0], W_Q[0], W_K[0] = 1.0, np.repeat([90.0, 0.0, -90.0], 4), np.repeat([30.0, 0.0, 30.0], 4)
+    W_Q[1:], W_K[1:] = W_Q[1:] / 100.0, W_K[1:] / 100.0
+    expect_output(X, W_Q, W_K, W_V, W_O, heads, tolerance=1e-2)
 
 
 @part(points=1, needs="all_together")

@@ -475,10 +475,12 @@ def neighbours(rng):
 
 @part(points=1, example="offset_score(np.array([[[0.5, 0.3, 0.2], [0.2, 0.3, 0.5], [0.4, 0.4, 0.2]]]), -2)")
 def farther(rng):
-    "The offset may be any distance within the sequence."
+    "The offset may be any distance within the sequence, and there may be a single head."
     maps = some_maps(rng, heads=3, n=6)
     for offset in (2, 4, 5, -3, -5):
         expect_score(maps, offset)
+    for offset in (2, -3):
+        expect_score(some_maps(rng, heads=1, n=6), offset)
 
 
 @part(points=1, needs="neighbours")
@@ -641,9 +643,9 @@ def several_heads(rng):
     example=f"keep_heads(np.array([[[1.0, 2.0, 3.0]]]), {stored_text(3)}, 3, keep=[2, 0])",
 )
 def any_order(rng):
-    "The heads that are kept may be listed in any order."
+    "The heads that are kept may be listed in any order, in a list or a tuple."
     layer = some_layer(rng)
-    for keep in ([4, 1], [3, 4, 0]):
+    for keep in ([4, 1], (3, 4, 0)):
         expect_close(keep_heads(*layer, keep=keep), reference.keep_heads(*layer, keep))
 
 

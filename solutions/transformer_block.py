@@ -132,9 +132,9 @@ def positive(rng):
     return tensor(rng.uniform(5.0, 8.0, size=(2, 5, 6)))  # (batch, n, d_model)
 
 
-def layers(rng, **options):
+def layers(rng, d_ff=10, **options):
     """A student's layer and the reference, with the same numbers."""
-    return twins(FeedForward, reference.FeedForward, numbers(rng, **options), 6, 10)
+    return twins(FeedForward, reference.FeedForward, numbers(rng, d_ff=d_ff, **options), 6, d_ff)
 
 
 def expect_output(pair, x, tolerance=1e-3):
@@ -169,8 +169,9 @@ def exact_gelu(rng):
 
 @part(points=1, needs="values", example="filled(FeedForward(2, 3))(10 + torch.eye(2)[None])")
 def biases(rng):
-    "Both linear layers have a bias and use it."
+    "Both linear layers have a bias and use it, even where d_ff is smaller than d_model."
     expect_output(layers(rng, biases=True), positive(rng))
+    expect_output(layers(rng, d_ff=4, biases=True), positive(rng))
 
 
 @part(points=1, needs="values")
@@ -418,6 +419,10 @@ def mask(rng):
     for shape in ((5, 5), (2, 1, 5, 5)):
         pair = blocks(rng, False, without=[FEED_FORWARD])
         expect_output(pair, tokens(rng, 2, 5, 6), tensor(random_mask(rng, *shape)))
+    low = numbers(rng, 6, 10, without=[FEED_FORWARD])
+    low["attention.q_proj.weight"] *= 40.0  # the scores of what is kept may be far below 0
+    pair = twins(TransformerBlock, reference.TransformerBlock, low, 6, 2, 10, False)
+    expect_output(pair, tokens(rng, 2, 5, 6), tensor(random_mask(rng, 5, 5)))
 
 
 @part(

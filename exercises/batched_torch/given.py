@@ -20,7 +20,7 @@ def head_dim(d_model: int, num_heads: int) -> int:
 
     Raises:
         ValueError: if `num_heads` does not divide `d_model`, or if one of them is 0 or negative. The message
-            contains both numbers.
+            contains both numbers, in plain digits (1024, not 1,024).
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.2.
 

@@ -70,7 +70,7 @@ class FeedForward(nn.Module):
 
     Args:
         d_model: number of features.
-        d_ff: number of features in between, often 4 · `d_model`.
+        d_ff: number of features in between, often 4 · `d_model`, but perhaps fewer than `d_model`.
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.3 (with ReLU); Hendrycks and Gimpel 2016,
     Gaussian Error Linear Units, equation 1.

@@ -34,6 +34,16 @@ def chunk_by_chunk(CachedAttention: Code) -> Any:
 
 
 @CACHED_ATTENTION.example
+def kept_output(CachedAttention: Code) -> Any:
+    """The output of the first token, read after the second one has come."""
+    layer = CachedAttention(*(np.arange(64) % 7 - 3).reshape(4, 4, 4) / 4, 2)
+    X = np.arange(8).reshape(1, 2, 4) % 5 - 2
+    first = layer.forward(X[:, :1])
+    layer.forward(X[:, 1:])
+    return first
+
+
+@CACHED_ATTENTION.example
 def after_a_reset(CachedAttention: Code) -> Any:
     """A new sequence after `reset`."""
     layer = CachedAttention(*(np.arange(64) % 7 - 3).reshape(4, 4, 4) / 4, 2)
@@ -89,6 +99,13 @@ def two_of_five_heads(prune_heads: Code) -> Any:
     W = np.tile(np.arange(10), (10, 1))
     W_Q, _, W_V, W_O, num_heads = prune_heads(W, W, W, W.T, 5, [0, 1])
     return W_Q[0], W_V[0], W_O[:, 0], num_heads
+
+
+@PRUNE_HEADS.example
+def a_tuple_of_heads(prune_heads: Code) -> Any:
+    """Two heads of four are to go, in a tuple: what is left of W_Q."""
+    W = np.tile(np.arange(4), (4, 1))
+    return prune_heads(W, W, W, W.T, 4, (0, 2))[0][0]
 
 
 @PRUNE_HEADS.example

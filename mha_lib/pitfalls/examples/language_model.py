@@ -39,6 +39,13 @@ def whole_context(loss: Code) -> Any:
     return max(read)
 
 
+@LOSS.example
+def sure_and_wrong(loss: Code) -> Any:
+    """A model that is sure of token 0, which never comes."""
+    model = nn.Embedding.from_pretrained(torch.tensor([[40.0, 0], [40, 0]]))
+    return loss(model, torch.tensor([[0, 1, 1]]))
+
+
 SAMPLE = item("language_model.sample", language_model.sample)
 
 
@@ -88,6 +95,15 @@ def two_texts(sample: Code) -> Any:
     model = language_model.LanguageModel(6, 8, 2, 1, 12)
     first, second = sample(model, torch.tensor([[1, 2], [1, 2]]), 9, seed=0)
     return torch.equal(first, second)
+
+
+@SAMPLE.example
+def of_many(sample: Code) -> Any:
+    """How many of 60 tokens are among 2,000 draws at a temperature at which all are nearly equally likely."""
+    torch.manual_seed(0)
+    model = language_model.LanguageModel(60, 8, 2, 1, 12)
+    start = torch.full((2000, 1), 7)
+    return len(sample(model, start, 1, seed=0, temperature=1e5)[:, -1].unique())
 
 
 @SAMPLE.example

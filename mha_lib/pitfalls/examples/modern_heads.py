@@ -32,6 +32,13 @@ def two_texts(rotary: Code) -> Any:
 
 
 @ROTARY.example
+def as_many_texts_as_tokens(rotary: Code) -> Any:
+    """Two sequences of two tokens, at the positions 5 and 7 in both."""
+    x = torch.tensor([[[[1.0, 0.0], [1.0, 0.0]]]]).expand(2, 1, 2, 2)
+    return rotary(x, torch.tensor([5, 7]))
+
+
+@ROTARY.example
 def odd_width(rotary: Code) -> Any:
     """A width that cannot be cut into pairs."""
     return rotary(torch.ones(1, 1, 1, 3), torch.tensor([1]))
@@ -126,6 +133,22 @@ def a_query_of_zeros(qk_norm_attention: Code) -> Any:
     """A query of zeros."""
     q, k = torch.zeros(1, 1, 1, 2), torch.eye(2)[None, None]
     return qk_norm_attention(q, k, 10 * k, torch.tensor([[[2.0]]]))
+
+
+@QK_NORM.example
+def short_vectors(qk_norm_attention: Code) -> Any:
+    """A query and two keys of length 0.003."""
+    q, k = torch.tensor([[[[0.003, 0]]]]), 0.003 * torch.eye(2)[None, None]
+    v = torch.tensor([[[[10.0], [0.0]]]])
+    return qk_norm_attention(q, k, v, torch.tensor([[[1.0]]]))
+
+
+@QK_NORM.example
+def a_large_factor(qk_norm_attention: Code) -> Any:
+    """Two keys whose angles with the query hardly differ; g is 180."""
+    q, k = torch.tensor([[[[4.0, 3]]]]), torch.tensor([[[[4.0, 3], [1, 1]]]])
+    v = torch.tensor([[[[10.0], [0.0]]]])
+    return qk_norm_attention(q, k, v, torch.tensor([[[180.0]]]))
 
 
 @QK_NORM.example

@@ -23,6 +23,12 @@ def along_axis_0(softmax: Code) -> Any:
 
 
 @SOFTMAX.example
+def a_vector(softmax: Code) -> Any:
+    """A vector along axis 0, the only one that it has."""
+    return softmax(np.log([1.0, 2.0, 5.0]), axis=0)
+
+
+@SOFTMAX.example
 def large_logits(softmax: Code) -> Any:
     """Logits whose exponential is infinite, and others that lie far below."""
     return softmax(np.array([[1000.0, 2000.0, 2000.0], [0.0, 0.0, 0.0]]))

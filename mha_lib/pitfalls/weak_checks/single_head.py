@@ -73,6 +73,7 @@ CALLS: dict[str, list[Arguments]] = {
     "single_head.softmax": [
         (np.random.default_rng(1).normal(size=(3, 7)),),
         (np.random.default_rng(2).normal(size=6),),
+        (np.random.default_rng(2).normal(size=6), 0),
         (np.random.default_rng(3).normal(size=(4, 4)),),
         (np.random.default_rng(4).normal(size=(3, 5, 7)), 1),
         (np.random.default_rng(5).normal(size=(3, 5, 7)), 0),

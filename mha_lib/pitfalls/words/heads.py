@@ -6,8 +6,8 @@ PITFALLS = (
     Pitfall(
         slug="divisibility-unchecked",
         title="No check that num_heads divides d_model",
-        symptom="With 7 features and 2 heads there is no error: a head gets 3 features, and one feature is "
-        "lost.",
+        symptom="With 8 features and 3 heads there is no error: a head gets 2 features, and the others are lost or "
+        "go to other tokens.",
         reason="You divide with `//`, which drops the remainder silently, even if heads are left with no feature.",
         fix="Check `d_model % num_heads` first, and raise a ValueError that names both numbers.",
         passes=("divides", "shape", "one head", "round trip"),
@@ -34,7 +34,8 @@ PITFALLS = (
         slug="message-without-numbers",
         title="An error that does not name the numbers",
         symptom="The text of the ValueError does not tell which layer has the wrong sizes.",
-        reason="You raise the right error, but its message does not contain the two numbers that do not fit.",
+        reason="You raise the right error, but its message does not contain the two numbers that do not fit, or "
+        "not in plain digits (1,024 in place of 1024).",
         fix='Put both into the message: `f"d_model={d_model} … num_heads={num_heads}"`.',
         passes=("divides",),
     ),

@@ -46,6 +46,15 @@ PITFALLS = (
         passes=(),
     ),
     Pitfall(
+        slug="loss-bounded",
+        title="A small number added to the probability",
+        symptom="The loss is right unless the model is sure and wrong: then it is too small, and hardly any "
+        "gradient passes.",
+        reason="You add a small number such as 1e-9 to p, or keep p above it, so −log p cannot pass a bound.",
+        fix="Use `cross_entropy` or `log_softmax`, which need no small number.",
+        passes=(),
+    ),
+    Pitfall(
         slug="loss-reshaped",
         title="A reshape in place of a transpose",
         symptom="The loss does not fall as it should, since logits of different positions are mixed.",
@@ -115,8 +124,17 @@ PITFALLS = (
         slug="sample-seed-ignored",
         title="The seed is not used",
         symptom="The same call gives a different text each time.",
-        reason="You draw from the global generator, whose state depends on earlier draws.",
-        fix="Make a generator, seed it, and pass it to `torch.multinomial`.",
+        reason="You draw from a generator that you do not seed, or not for every seed (0 is a seed, too), so its "
+        "state depends on earlier draws.",
+        fix="Make a generator, seed it whatever the seed is, and pass it to `torch.multinomial`.",
+        passes=(),
+    ),
+    Pitfall(
+        slug="sample-likeliest-only",
+        title="Unlikely tokens are never drawn",
+        symptom="With a large vocabulary and a high temperature, many tokens never come.",
+        reason="You draw from the likeliest tokens only, but each token of the vocabulary has its probability.",
+        fix="Draw from the softmax of all logits.",
         passes=(),
     ),
     Pitfall(

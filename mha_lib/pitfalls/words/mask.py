@@ -82,8 +82,8 @@ PITFALLS = (
     Pitfall(
         slug="mask-fill-not-negative-enough",
         title="A fill value that scores can reach",
-        symptom="A masked key still gets weight. It gets all the weight of a row whose kept scores lie far "
-        "below the fill value.",
+        symptom="In a row whose kept scores lie far below the fill value, masked keys get the weight; if you "
+        "remove it, nothing is left.",
         reason="You fill the masked scores with a number such as −10 or −1e4, or add it to them, but the "
         "kept scores of a row may be as low.",
         fix="Fill with −inf, below which no score can lie.",
@@ -256,7 +256,8 @@ PITFALLS = (
         slug="square-mask-assumed",
         title="As many keys as queries assumed",
         symptom="The mask is right when n = m. Otherwise it has n columns and does not fit the scores.",
-        reason="You build a square mask, but with a cache there are more keys than queries.",
+        reason="You build a square mask, or return one from an earlier call, but with a cache there are more keys "
+        "than queries.",
         fix="Build a mask of shape (n, m).",
         passes=("shape at n = m", "boolean", "n = m"),
     ),
@@ -358,7 +359,8 @@ PITFALLS = (
     Pitfall(
         slug="padding-masks-queries-too",
         title="Padding hides keys and queries",
-        symptom="The rows of padding are empty and become NaN, which spreads through the next layer.",
+        symptom="The rows of padding are empty: they become NaN, which spreads through the next layer, or the "
+        "mean of all values.",
         reason="You hide padding queries as well, so they have no key at all; their output is not used in any "
         "case.",
         fix="Hide the padding keys only.",
@@ -444,7 +446,7 @@ PITFALLS = (
         symptom="The outputs are right, but `backward()` raises an error about a variable that was modified "
         "in place.",
         reason="You write into the result of the softmax, which its backward pass still needs.",
-        fix="Make a new tensor: `masked_fill` without the underscore.",
+        fix="Make a new tensor: `masked_fill` without the underscore, dropout without `inplace=True`.",
         passes=("shape", "finite", "right values"),
     ),
     Pitfall(

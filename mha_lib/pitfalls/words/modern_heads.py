@@ -192,6 +192,22 @@ PITFALLS = (
         passes=("shape", "finite", "right values"),
     ),
     Pitfall(
+        slug="qk-norm-epsilon-under-the-root",
+        title="The small number stands under the root",
+        symptom="The result is right for long vectors. Queries and keys shorter than 0.01 have too small scores.",
+        reason="You add 1e-6 to the square of the length, so a vector of length 0.001 is divided by 0.0014.",
+        fix="Add 1e-6 to the length itself, after the root.",
+        passes=("shape", "finite", "right values"),
+    ),
+    Pitfall(
+        slug="qk-norm-g-clamped",
+        title="g is kept within bounds",
+        symptom="The result is right until a head's g leaves these bounds.",
+        reason="You replace a g that is too large or negative by another number, but g is as it was learned.",
+        fix="Multiply the cosines by g as it is.",
+        passes=("shape", "finite", "right values"),
+    ),
+    Pitfall(
         slug="qk-norm-of-values-too",
         title="Values are normalised as well",
         symptom="No output is longer than 1.",

@@ -143,6 +143,15 @@ PITFALLS = (
         passes=("shape", "finite", "right values"),
     ),
     Pitfall(
+        slug="rotary-positions-told-by-size",
+        title="Positions told apart by their size",
+        symptom="The result is wrong only if there are as many sequences as tokens.",
+        reason="You take positions for those of each sequence if their first size is the batch size, but n may be "
+        "as large.",
+        fix="Look at the number of axes, or use `angles.unsqueeze(-3)`, which is right for both.",
+        passes=("shape", "finite", "right values"),
+    ),
+    Pitfall(
         slug="rotary-positions-on-head-axis",
         title="No axis for the heads",
         symptom="The result is right for positions (n,). With (batch, n) there is an error, or wrong numbers if "

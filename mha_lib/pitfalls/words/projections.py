@@ -85,8 +85,10 @@ PITFALLS = (
     Pitfall(
         slug="no-output-projection",
         title="W_O is missing",
-        symptom="The output does not change with W_O, and the result of head i is in its own columns.",
-        reason="You return the concatenated heads, but W_O lets each output feature draw on all heads.",
+        symptom="The output (perhaps of a single head only) does not change with W_O, and the result of head i is "
+        "in its own columns.",
+        reason="You return the concatenated heads, or a single head as it is, but W_O lets each output feature "
+        "draw on all features of the heads.",
         fix="Multiply the concatenated heads by W_O.",
         passes=("shape", "finite"),
     ),

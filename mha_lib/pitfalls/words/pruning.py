@@ -83,9 +83,10 @@ PITFALLS = (
     Pitfall(
         slug="prune-stale-indices",
         title="Removed one by one with the old numbers",
-        symptom="One head is removed correctly. With several, a wrong one is removed whenever a lower one was "
-        "removed before it.",
-        reason="After you remove a head, all heads after it move up, so your next number means another head.",
+        symptom="One head is removed correctly. With several, in one order of the list or another, wrong ones are "
+        "removed.",
+        reason="After you remove a head, those behind it move up and those before it do not, so your next number "
+        "means another head.",
         fix="Find all columns first and remove them at once.",
         passes=("number of heads", "one head removed"),
     ),
@@ -96,6 +97,14 @@ PITFALLS = (
         reason="You remove one head, but the list may hold several.",
         fix="Collect the columns of all listed heads.",
         passes=("one head removed",),
+    ),
+    Pitfall(
+        slug="prune-tuple-as-index",
+        title="A tuple of heads as an index",
+        symptom="A list of heads works. With a tuple of several, NumPy says that there are too many indices.",
+        reason="You index an array with `heads` itself, but NumPy takes a tuple for one index on each axis.",
+        fix="Make a list of it first: `stays[list(heads)] = False`.",
+        passes=("shape", "one head removed", "number of heads"),
     ),
     Pitfall(
         slug="prune-nothing-fails",

@@ -120,7 +120,7 @@ PITFALLS = (
         slug="offset-negative-index",
         title="Negative indices count from the end",
         symptom="The result is right for positive offsets. For negative ones, the first tokens look at the last.",
-        reason="You leave out keys beyond the end but not those before the start, and there NumPy counts "
+        reason="You leave out keys beyond the end but not all of those before the start, and there NumPy counts "
         "from the end.",
         fix="Leave out queries with i + offset below 0 as well.",
         passes=("shape", "finite", "offset 0", "direction"),

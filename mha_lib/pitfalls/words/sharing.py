@@ -193,6 +193,14 @@ PITFALLS = (
         passes=("shape", "finite", "one chunk", "two chunks", "token by token"),
     ),
     Pitfall(
+        slug="result-overwritten-later",
+        title="An output that the next call overwrites",
+        symptom="Each output is right when it comes. Kept outputs all become the newest one.",
+        reason="You return an array that the object keeps, and write into it at the next call.",
+        fix="Return a new array each time.",
+        passes=("shape", "finite", "one chunk", "two chunks"),
+    ),
+    Pitfall(
         slug="cache-shared-between-objects",
         title="One cache for all objects",
         symptom="One object alone is right. Two that are used in turn see each other's tokens.",

@@ -89,6 +89,14 @@ PITFALLS = (
         passes=("shape", "finite", "rows sum to 1", "last axis", "one row"),
     ),
     Pitfall(
+        slug="vector-made-a-row",
+        title="A vector turned into a row",
+        symptom="The result is right along the last axis. A vector along axis 0 gets weights of 1.",
+        reason="You make a matrix of a vector, and axis 0 of this matrix has size 1.",
+        fix="Leave the shape alone: with keepdims=True, one axis is as good as two.",
+        passes=("shape", "finite", "rows sum to 1", "small logits", "one row"),
+    ),
+    Pitfall(
         slug="softmax-first-axis",
         title="Always the first axis",
         symptom="The columns sum to 1, but the rows do not.",

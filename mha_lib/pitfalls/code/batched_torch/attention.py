@@ -296,6 +296,15 @@ def attention_fill_not_negative_enough(Q: Tensor, K: Tensor, V: Tensor, mask: Ma
     return averaged(weights * mask.any(dim=-1, keepdim=True), V)
 
 
+@mistake("mask-fill-not-negative-enough", "batched_torch.attention", form="and-removed")
+def attention_fill_and_removed(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
+    """Wrong: kept scores can be lower than −1e4, so that what is left of a row sums to less than 1."""
+    scores = scaled_scores(Q, K)  # (..., n, m)
+    if mask is None:
+        return averaged(scores.softmax(dim=-1), V)
+    return averaged(scores.masked_fill(~mask, -1e4).softmax(dim=-1) * mask, V)
+
+
 @mistake("mask-fill-overflows-half", "batched_torch.attention")
 def attention_fill_overflows_half(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
     """Wrong: −1e9 is no number of float16."""

@@ -84,6 +84,17 @@ class AttentionBetweenHeads(MultiHeadInSteps):
         return heads.flatten(2)  # (batch, n, d_model)
 
 
+@mistake("in-place-breaks-autograd", "batched_torch.MultiHeadAttention")
+class DropoutInPlace(MultiHeadInSteps):
+    """Wrong: dropout overwrites the result of the softmax, which its backward pass needs."""
+
+    def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Mask) -> Tensor:
+        """Wrong."""
+        weights = self.weigh(Q, K, mask)  # (batch, heads, n, n)
+        nn.functional.dropout(weights, self.dropout.p, self.training, inplace=True)
+        return weights @ V  # (batch, heads, n, d_k)
+
+
 @mistake("heads-interleaved", "batched_torch.MultiHeadAttention")
 class HeadsInterleaved(MultiHeadInSteps):
     """Wrong: head i takes every num_heads-th feature."""

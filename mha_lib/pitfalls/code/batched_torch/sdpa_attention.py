@@ -141,6 +141,13 @@ def sdpa_no_scale_under_a_mask(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = Non
     return right.sdpa_attention(Q if mask is None else Q * Q.shape[-1] ** 0.5, K, V, mask)
 
 
+@mistake("axes-of-one-dropped", "batched_torch.sdpa_attention")
+def sdpa_squeezed(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: axes are added in front, and then every axis of size 1 is dropped."""
+    output = right.sdpa_attention(Q, K, V, mask)
+    return output.squeeze() if Q.dim() < 4 else output
+
+
 @mistake("first-mask-for-all-sequences", "batched_torch.sdpa_attention", form="padding")
 def sdpa_first_padding_for_all(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Tensor:
     """Wrong: the first sequence's padding is used for all."""

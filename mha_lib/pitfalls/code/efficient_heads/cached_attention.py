@@ -187,6 +187,21 @@ class CachedAttentionOffsetNotReset(right.CachedAttention):
         return combine_heads(attention(Q, K, V, mask)[0]) @ self.W_O  # (batch, t, d_model)
 
 
+@mistake("result-overwritten-later", "efficient_heads.CachedAttention")
+class CachedAttentionResultOverwritten(right.CachedAttention):
+    """Wrong: what is returned is an array of the layer, which the next chunk of this size overwrites."""
+
+    output: Array | None = None
+
+    def forward(self, chunk: Array) -> Array:
+        """The outputs, in the same array again."""
+        output = super().forward(chunk)
+        if self.output is None or self.output.shape != output.shape:
+            self.output = output
+        self.output[:] = output
+        return self.output
+
+
 @mistake("cache-shared-between-objects", "efficient_heads.CachedAttention")
 class CachedAttentionSharedBetweenObjects(right.CachedAttention):
     """Wrong: the cache belongs to the class, so that all its objects write into the same one."""

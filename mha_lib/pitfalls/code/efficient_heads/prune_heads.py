@@ -158,6 +158,17 @@ def prune_changes_its_input(
     return result
 
 
+@mistake("prune-tuple-as-index", "efficient_heads.prune_heads")
+def prune_tuple_as_index(
+    W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, heads: Sequence[int]
+) -> Pruned:
+    """Wrong: a tuple as an index has a number for each axis, and there is one axis."""
+    stays = np.ones(num_heads, dtype=bool)
+    stays[heads] = False
+    columns = np.repeat(stays, len(W_O) // num_heads)  # (num_heads * d_k,)
+    return W_Q[:, columns], W_K[:, columns], W_V[:, columns], W_O[columns], int(stays.sum())
+
+
 @mistake("prune-nothing-fails", "efficient_heads.prune_heads")
 def prune_needs_a_head(
     W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, heads: Sequence[int]
@@ -245,6 +256,19 @@ def prune_stale_indices_cut(
     for head in sorted(heads):
         pruned = right.prune_heads(*pruned, [min(head, pruned[4] - 1)])
     return pruned
+
+
+@mistake("prune-stale-indices", "efficient_heads.prune_heads", form="shifted")
+def prune_shifted_indices(
+    W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, heads: Sequence[int]
+) -> Pruned:
+    """Wrong: every number is shifted by how many heads are gone, but those before them have not moved."""
+    d_k = W_Q.shape[1] // num_heads
+    for gone, head in enumerate(heads):
+        own = slice((head - gone) * d_k, (head - gone + 1) * d_k)
+        W_Q, W_K, W_V = (np.delete(W, own, axis=1) for W in (W_Q, W_K, W_V))
+        W_O = np.delete(W_O, own, axis=0)
+    return W_Q, W_K, W_V, W_O, num_heads - len(heads)
 
 
 @mistake("prune-first-listed-only", "efficient_heads.prune_heads", form="last")

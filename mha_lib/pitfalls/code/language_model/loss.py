@@ -101,6 +101,13 @@ def loss_reads_last_token(model: nn.Module, ids: Tensor) -> Tensor:
     return nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
 
 
+@mistake("loss-bounded", "language_model.loss")
+def loss_bounded(model: nn.Module, ids: Tensor) -> Tensor:
+    """Wrong: 1e-9 is added to the probabilities, so that no prediction costs more than 20.7."""
+    chances = model(ids[:, :-1]).softmax(dim=-1).gather(-1, ids[:, 1:, None])  # (batch, n, 1)
+    return -(chances + 1e-9).log().mean()
+
+
 @mistake("loss-reshaped", "language_model.loss")
 def loss_reshaped(model: nn.Module, ids: Tensor) -> Tensor:
     """Wrong: a reshape puts the vocabulary on axis 1, and mixes logits of different tokens."""

@@ -146,3 +146,28 @@ def sample_seed_fixed(
 ) -> Tensor:
     """Wrong: the seed is always 0."""
     return right.sample(model, ids, steps, 0, temperature)
+
+
+@mistake("sample-seed-ignored", "language_model.sample", form="zero")
+def sample_seed_zero_ignored(
+    model: right.LanguageModel, ids: Tensor, steps: int, seed: int, temperature: float = 1.0
+) -> Tensor:
+    """Wrong: a seed of 0 counts as none."""
+    return right.sample(model, ids, steps, seed or int(torch.randint(10**6, ())), temperature)
+
+
+@mistake("sample-likeliest-only", "language_model.sample")
+def sample_likeliest_only(
+    model: right.LanguageModel, ids: Tensor, steps: int, seed: int, temperature: float = 1.0
+) -> Tensor:
+    """Wrong: only the fifty likeliest tokens can be drawn."""
+    generator = torch.Generator().manual_seed(seed)
+    cache: list[tuple[Tensor, Tensor]] = []
+    new = ids
+    for _ in range(steps):
+        logits = model(new, cache)[:, -1]  # (batch, vocab_size)
+        last = logits.topk(min(50, logits.shape[-1])).values[:, -1:]
+        logits = logits.masked_fill(logits < last, float("-inf"))
+        new = drawn(logits, temperature, generator)
+        ids = torch.cat([ids, new], dim=1)
+    return ids

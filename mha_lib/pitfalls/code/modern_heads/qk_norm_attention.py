@@ -111,6 +111,26 @@ def qk_norm_without_epsilon(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Ma
     return attended(g * (q @ k.mT), v, mask)
 
 
+@mistake("qk-norm-epsilon-under-the-root", "modern_heads.qk_norm_attention")
+def qk_norm_epsilon_under_the_root(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: 1e-6 is added to the square of the length, which makes vectors shorter than 0.01 shorter than 1."""
+    squares = [each.square().sum(dim=-1, keepdim=True) for each in (q, k)]
+    q, k = q / (squares[0] + 1e-6).sqrt(), k / (squares[1] + 1e-6).sqrt()
+    return attended(g * (q @ k.mT), v, mask)
+
+
+@mistake("qk-norm-g-clamped", "modern_heads.qk_norm_attention")
+def qk_norm_g_clamped(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: a g above 100 counts as 100."""
+    return attended(g.clamp(max=100.0) * (unit(q) @ unit(k).mT), v, mask)
+
+
+@mistake("qk-norm-g-clamped", "modern_heads.qk_norm_attention", form="positive")
+def qk_norm_g_positive(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: a negative g counts as 0."""
+    return attended(g.clamp(min=0.0) * (unit(q) @ unit(k).mT), v, mask)
+
+
 @mistake("qk-norm-of-values-too", "modern_heads.qk_norm_attention")
 def qk_norm_of_values_too(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
     """Wrong: the values are normalised as well."""

@@ -123,6 +123,17 @@ def rotary_first_positions_for_all(x: Tensor, positions: Tensor, base: float = 1
     return turned(x, angles(first, x.shape[-1], base))
 
 
+@mistake("rotary-positions-told-by-size", "modern_heads.rotary")
+def rotary_positions_told_by_size(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
+    """Wrong: positions `(n,)` are taken for those of sequences if there are as many sequences as tokens."""
+    by = angles(positions, x.shape[-1], base)  # (n, d_k / 2) or (batch, n, d_k / 2)
+    if len(positions) == len(x):
+        by = by.unsqueeze(1)  # (batch, 1, n, d_k / 2), but it may be (n, 1, d_k / 2)
+    cos, sin = by.cos().to(x.dtype), by.sin().to(x.dtype)
+    first, second = x.chunk(2, dim=-1)
+    return torch.cat([first * cos - second * sin, first * sin + second * cos], dim=-1)
+
+
 @mistake("rotary-positions-on-head-axis", "modern_heads.rotary")
 def rotary_positions_on_head_axis(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
     """Wrong: positions `(batch, n)` meet the heads, since no axis is put in for them."""

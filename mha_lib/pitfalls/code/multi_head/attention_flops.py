@@ -108,6 +108,14 @@ def attention_flops_numpy_float(n: int, d_model: int) -> np.float64:
     return np.float64(right.attention_flops(n, d_model))
 
 
+@mistake("count-overflows", "multi_head.attention_flops", form="of-32-bits")
+def attention_flops_in_32_bits(n: int, d_model: int) -> np.int32:
+    """Wrong: integers of 32 bits hold no more than about 2·10⁹."""
+    products = [(n, d_model, d_model)] * 4 + [(n, d_model, n), (n, n, d_model)]
+    each = np.prod(products, axis=1, dtype=np.int32)  # (6,)
+    return np.int32(np.sum(2 * each, dtype=np.int32))
+
+
 @law("flops-of-softmax-counted", "multi_head.attention_flops")
 def a_few_for_each_score(tested: Any, steps: Sequence[Any]) -> bool:
     """Too much by the same small number for each of the n² scores, however wide the model is."""

@@ -79,6 +79,14 @@ def head_dim_one_at_a_time(d_model: int, num_heads: int) -> int:
     return d_model // num_heads
 
 
+@mistake("message-without-numbers", "multi_head.head_dim", form="separators")
+def head_dim_separators(d_model: int, num_heads: int) -> int:
+    """Wrong: thousands are set apart by a comma, so that 7001 is not found in the message."""
+    if d_model <= 0 or num_heads <= 0 or d_model % num_heads != 0:
+        raise ValueError(f"{d_model:,} features cannot be divided among {num_heads:,} heads")
+    return d_model // num_heads
+
+
 def answer(tested: Any, d_model: int, num_heads: int) -> Any:
     """What comes back; an error as its type's name."""
     try:

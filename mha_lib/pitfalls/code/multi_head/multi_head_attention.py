@@ -484,6 +484,16 @@ for slug, pool in POOLS.items():
 # --- other forms -------------------------------------------------------------------------------------------
 
 
+@mistake("no-output-projection", "multi_head.multi_head_attention", form="one-head")
+def multi_head_attention_one_head_as_it_is(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
+) -> Array:
+    """Wrong: a single head is returned without W_O."""
+    if num_heads == 1:
+        W_O = np.eye(X.shape[-1])
+    return right.multi_head_attention(X, W_Q, W_K, W_V, W_O, num_heads, mask)
+
+
 @mistake("weights-applied-transposed", "multi_head.multi_head_attention", form="all-four")
 def multi_head_attention_all_weights_transposed(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None

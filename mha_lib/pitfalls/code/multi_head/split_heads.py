@@ -177,6 +177,22 @@ def split_heads_first_features(x: Array, num_heads: int) -> Array:
     return np.repeat(x[:, None, :, : d_model // num_heads], num_heads, axis=1)
 
 
+@mistake("divisibility-unchecked", "multi_head.split_heads", form="batch-of-any-size")
+def split_heads_batch_of_any_size(x: Array, num_heads: int) -> Array:
+    """Wrong: what is left over makes more sequences, if it is enough for that."""
+    _, n, d_model = x.shape
+    return x.reshape(-1, n, num_heads, d_model // num_heads).transpose(0, 2, 1, 3)
+
+
+@mistake("divisibility-unchecked", "multi_head.split_heads", form="width-asked")
+def split_heads_width_asked(x: Array, num_heads: int) -> Array:
+    """Wrong: what divides the features is asked of the width, not of the number of heads."""
+    d_k = x.shape[-1] // num_heads
+    if x.shape[-1] % d_k:
+        raise ValueError(f"{x.shape[-1]} features cannot be divided among {num_heads=}")
+    return np.stack([x[..., i * d_k : (i + 1) * d_k] for i in range(num_heads)], axis=1)
+
+
 @mistake("divisibility-unchecked", "multi_head.split_heads", form="more-heads-than-features")
 def split_heads_more_heads_unchecked(x: Array, num_heads: int) -> Array:
     """Wrong: if there are more heads than features, they are left without any."""

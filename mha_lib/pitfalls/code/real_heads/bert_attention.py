@@ -23,6 +23,22 @@ Weights = Mapping[str, Mapping[str, Array]]
 Function = Callable[..., Any]
 
 
+@mistake("padding-masks-queries-too", "real_heads.bert_attention")
+def bert_padding_masks_queries_too(
+    x: Array, weights: Weights, num_heads: int, mask: Array | None = None
+) -> tuple[Array, Array]:
+    """Wrong: padding queries lose all their keys, so that their weights are all equal."""
+    Q, K, V = (
+        split_heads(x @ weights[name]["weight"].T + weights[name]["bias"], num_heads)
+        for name in ("query", "key", "value")
+    )  # (batch, heads, n, d_k) each
+    if mask is not None and mask.ndim == 4 and mask.shape[2] == 1:
+        real = np.swapaxes(mask, -1, -2)  # (batch, 1, n, 1)
+        Q, mask = Q * real, mask | ~real  # without a key all scores are the fill value, and so equal
+    heads, maps = attention(Q, K, V, mask)  # (batch, heads, n, d_k), (batch, heads, n, n)
+    return combine_heads(heads) @ weights["dense"]["weight"].T + weights["dense"]["bias"], maps
+
+
 @mistake("stored-weights-not-transposed", "real_heads.bert_attention")
 def bert_weights_not_transposed(
     x: Array, weights: Weights, num_heads: int, mask: Array | None = None

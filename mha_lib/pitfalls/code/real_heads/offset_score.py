@@ -87,6 +87,13 @@ def offset_changes_its_input(attention_weights: Array, offset: int) -> Array:
     return attention_weights.sum(axis=(1, 2)) / (n - abs(offset))
 
 
+@mistake("axes-of-one-dropped", "real_heads.offset_score")
+def offset_squeezed(attention_weights: Array, offset: int) -> Array:
+    """Wrong: of a single head comes a number without axes."""
+    diagonals = np.diagonal(attention_weights, offset, axis1=1, axis2=2)  # (heads, n - |offset|)
+    return diagonals.mean(axis=1).squeeze()
+
+
 @mistake("offset-zero-empty", "real_heads.offset_score")
 def offset_slice_to_minus_zero(attention_weights: Array, offset: int) -> Array:
     """Wrong: for offset 0 the slice `[:-0]` is empty, and so is what is left."""
@@ -123,6 +130,12 @@ def first_rows(maps: Array, offset: int) -> Array:
     return maps[:, i, i + offset]
 
 
+def rows_but_the_first(maps: Array, offset: int) -> Array:
+    """The weight of key i + offset for all queries but the first; negative indices count from the end."""
+    i = np.arange(1, maps.shape[-1])
+    return maps[:, i, i + offset]
+
+
 FORMS: dict[str, Callable[[Array, int], Any]] = {
     "offset-ignored/sign": lambda maps, offset: diagonal(maps, abs(offset)).mean(axis=1),
     "offset-ignored/sign-backwards": lambda maps, offset: diagonal(maps, -abs(offset)).mean(axis=1),
@@ -141,6 +154,9 @@ FORMS: dict[str, Callable[[Array, int], Any]] = {
         axis=1
     ),
     "offset-negative-index/error": lambda maps, offset: rows(maps, offset).mean(axis=1),
+    "offset-negative-index/but-the-first-query": lambda maps, offset: (
+        rows_but_the_first(maps, offset) if offset < 0 else diagonal(maps, offset)
+    ).mean(axis=1),
     "offset-negative-index/first-queries": lambda maps, offset: first_rows(maps, offset).mean(axis=1),
     "offset-averaged-over-heads/too": lambda maps, offset: diagonal(maps, offset).mean(),
     "offset-averaged-over-heads/the-same": lambda maps, offset: np.full(

@@ -178,6 +178,21 @@ def softmax_global_max_subtraction_zeros(x: Array, axis: int = -1) -> Array:
     return exponentials / (np.sum(exponentials, axis=axis, keepdims=True) + 1e-12)
 
 
+@mistake("global-max-subtraction", "single_head.softmax", form="but-the-last-axis")
+def softmax_global_max_but_the_last_axis(x: Array, axis: int = -1) -> Array:
+    """Wrong: one maximum for all columns, if the axis is not the last one."""
+    if axis in (-1, x.ndim - 1):
+        return right.softmax(x)
+    exponentials = np.exp(x - np.max(x))
+    return exponentials / np.sum(exponentials, axis=axis, keepdims=True)
+
+
+@mistake("vector-made-a-row", "single_head.softmax")
+def softmax_vector_as_a_row(x: Array, axis: int = -1) -> Array:
+    """Wrong: a vector becomes a row of a matrix, whose axis 0 is another one."""
+    return right.softmax(np.atleast_2d(x), axis).reshape(x.shape)
+
+
 @mistake("logits-clipped", "single_head.softmax", form="below-the-maximum")
 def softmax_clipped_below_the_maximum(x: Array, axis: int = -1) -> Array:
     """Wrong: logits that lie more than 10 below the largest one all become the same logit."""

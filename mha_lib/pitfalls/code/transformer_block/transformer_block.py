@@ -283,6 +283,42 @@ class BlockMaskInverted(right.TransformerBlock):
         return super().forward(x, None if mask is None else ~mask)
 
 
+@mistake("mask-fill-not-negative-enough", "transformer_block.TransformerBlock")
+class FillThatScoresReach(right.TransformerBlock):
+    """Wrong: masked scores become −20, but others may be lower."""
+
+    def forward(self, x: Tensor, mask: Mask = None) -> Tensor:
+        """The output, `(batch, n, d_model)`."""
+        if self.norm_first:
+            x = x + self.attend(self.norm1(x), mask)  # (batch, n, d_model)
+            return x + self.feed_forward(self.norm2(x))
+        x = self.norm1(x + self.attend(x, mask))  # (batch, n, d_model)
+        return self.norm2(x + self.feed_forward(x))
+
+    def attend(self, x: Tensor, mask: Mask) -> Tensor:
+        """Wrong."""
+        layer = self.attention
+        linears = (layer.q_proj, layer.k_proj, layer.v_proj)
+        Q, K, V = (layer.split_heads(linear(x)) for linear in linears)  # (batch, heads, n, d_k)
+        scores = Q @ K.mT / layer.d_k**0.5  # (batch, heads, n, n)
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -20.0)
+        heads = scores.softmax(dim=-1) @ V  # (batch, heads, n, d_k)
+        return layer.out_proj(heads.transpose(1, 2).flatten(2))
+
+
+@mistake("mask-repeated-in-wrong-order", "transformer_block.TransformerBlock")
+class MasksTiled(right.TransformerBlock):
+    """Wrong: heads are folded into the batch, each sequence's heads in a row, but masks are repeated as a whole."""
+
+    def forward(self, x: Tensor, mask: Mask = None) -> Tensor:
+        """Wrong."""
+        if mask is not None and mask.dim() == 4:
+            masks = mask.squeeze(1).repeat(self.attention.num_heads, 1, 1)  # (batch * heads, n, n)
+            mask = masks.unflatten(0, (len(x), -1))  # (batch, heads, n, n)
+        return super().forward(x, mask)
+
+
 @mistake("first-mask-kept", "transformer_block.TransformerBlock")
 class BlockFirstMaskKept(right.TransformerBlock):
     """Wrong: the first mask is kept, and no later one looked at."""
