@@ -29,7 +29,7 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """One file has the book built first; other tests that need it wait until the long ones without it have begun."""
+    """One file has the book built first; what else needs it comes after the long tests that do not."""
     rooms = ("tests/book/test_calculator.py", "tests/examples/", "tests/mha_grader/", "tests/book/", "")
     items.sort(key=lambda item: next(i for i, room in enumerate(rooms) if item.nodeid.startswith(room)))
 

@@ -247,7 +247,9 @@ def qk_norm_scores_divided(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mas
     """The scores are divided by both lengths."""
     lengths = (q.norm(dim=-1)[..., :, None] + 1e-6) * (k.norm(dim=-1)[..., None, :] + 1e-6)
     scores = einsum(q, k, "b h n d, b h m d -> b h n m") / lengths * g
-    exponentials = scores.exp() if mask is None else scores.exp() * mask
+    if mask is not None:
+        scores = scores.where(mask, float("-inf"))
+    exponentials = (scores - scores.amax(-1, keepdim=True)).exp()
     return exponentials / exponentials.sum(-1, keepdim=True) @ v
 
 
