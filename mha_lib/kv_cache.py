@@ -61,7 +61,7 @@ class CachedAttention:
         return combine_heads(heads) @ self.W_O  # (batch, t, d_model)
 
     def reset(self) -> None:
-        """Forget all tokens, if there are any. The next chunk starts new sequences, in any number."""
+        """Forget all tokens, if there are any. The next chunk starts new sequences, any number of them."""
         self.K = self.V = None
 
 

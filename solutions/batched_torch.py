@@ -750,7 +750,7 @@ def gradient_with_nothing_to_attend_to(rng):
 
 @part(points=1, needs="values")
 def no_dropout_by_default(rng):
-    "Without a dropout argument there is no dropout, not even in training, whatever another layer was made with."
+    "Without a dropout argument there is no dropout, not even in training and not even if another layer has one."
     layer, expected = layers(rng, scores="equal")
     MultiHeadAttention(6, 1, dropout=1.0)
     layer.train()
@@ -1323,7 +1323,7 @@ def dtype(rng):
     expect_state(layer, here.double(), "q_proj.weight", "out_proj.weight")
     found = layer.state_dict()
     for name in [f"{name}.bias" for name in NAMES]:
-        expect(name not in found or found[name].dtype == torch.float64, f"the dtype of {name} is another one")
+        expect(name not in found or found[name].dtype == torch.float64, f"{name} has the wrong dtype")
 
 
 @part(points=1, needs="same_output")

@@ -909,9 +909,9 @@ def inputs_unchanged(rng):
 #
 # **Points** {points answers} · **Book** *Position and heads*, sections *Blind to order* and *Windows and sinks*
 #
-# Replace `None`: numbers as numbers (an absolute error of 0.005 is allowed), choices as one letter in quotation
-# marks, "b" or "B". Each answer is worth one point.
-# From question 5 on, the chapter *Heads since 2023* helps as well; your functions can answer, too.
+# Replace each `None` by a number (an absolute error of 0.005 is allowed) or, for a choice, by one letter in
+# quotation marks, "b" or "B". Each answer is worth one point. From question 5 on, the chapter *Heads since 2023*
+# helps as well; your functions can answer, too.
 #
 # **Positions.**
 #

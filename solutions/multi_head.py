@@ -224,7 +224,7 @@ def one_token(rng):
 
 @part(points=3, example="split_heads(np.arange(12.0).reshape(1, 3, 4), 2)")
 def values(rng):
-    "Each head gets its block of features of every token, even if there is one sequence or one head."
+    "Each head gets its block of features of every token, even if there is only one sequence or one head."
     expect_split(rng, batch=2, n=5, heads=3, d_k=4)
     expect_split(rng, batch=1, n=4, heads=3, d_k=2)
     expect_split(rng, batch=3, n=4, heads=1, d_k=5)
@@ -305,7 +305,7 @@ def one_token(rng):
 
 @part(points=3, example="combine_heads(np.arange(12.0).reshape(1, 2, 3, 2))")
 def values(rng):
-    "Each token gets the concatenated features of all heads, even if there is one sequence or one head."
+    "Each token gets the concatenated features of all heads, even if there is only one sequence or one head."
     expect_combined(rng, batch=2, heads=3, n=5, d_k=4)
     expect_combined(rng, batch=1, heads=3, n=4, d_k=2)
     expect_combined(rng, batch=3, heads=1, n=4, d_k=5)

@@ -854,10 +854,10 @@ if model:
 #
 # **Points** {points answers} · **Book** *Real heads*, all sections
 #
-# Replace `None`: numbers as numbers (an absolute error of 0.005 is allowed), choices as one letter in quotation
-# marks, "b" or "B". Each answer is worth one point. All questions are about the sample, and everything is counted
-# from 0; text 2 is "The teacher …". A *mean over the texts* is the mean of six numbers, one for each text. The
-# cells above print much of what you need, with your own code.
+# Replace each `None` by a number (an absolute error of 0.005 is allowed) or, for a choice, by one letter in
+# quotation marks, "b" or "B". Each answer is worth one point. All questions are about the sample, and everything is
+# counted from 0; text 2 is "The teacher …". A *mean over the texts* is the mean of six numbers, one for each text.
+# The cells above print much of what you need, with your own code.
 #
 # 1. `previous_layer` and `previous_head`: in which layer, and which head there, is the mean score over the texts
 #    for offset −1 largest? (Two answers.)

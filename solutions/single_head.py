@@ -166,7 +166,7 @@ def rows_far_apart(rng):
 
 @part(points=1, example="softmax(np.array([0.0, 1000.0]))")
 def logits_far_apart_in_a_row(rng):
-    "Nothing overflows if one logit of a row lies thousands above another one, and one that lies 12 below counts."
+    "Nothing overflows if the logits of a row are thousands apart, and a logit 12 below the largest still counts."
     x = rng.permutation(np.array([-3000.0, 0.0, 0.5, 3000.0, 3000.7]))
     rows = x, x[::-1].copy(), rng.permutation(np.array([0.0, 0.2, 1000.0]))
     for row, weights in [(row, softmax(row)) for row in rows]:
@@ -863,8 +863,8 @@ print(f"k = 4, two heads:                     {explained(4, [[0.5, 0.5, 0, 0], [
 #
 # **Points** {points answers} · **Book** *One head*, section *Why √d_k*, and *The limit of one head*
 #
-# Replace `None`: numbers as numbers (0.5, not "1/2"; an absolute error of 0.005 is allowed), choices as one letter,
-# "b" or "B", in quotation marks. Each answer is worth one point.
+# Replace each `None` by a number (0.5, not "1/2"; an absolute error of 0.005 is allowed) or, for a choice, by one
+# letter in quotation marks, "b" or "B". Each answer is worth one point.
 #
 # **The scale.** The entries of q and k are independent with mean 0 and variance 1.
 #

@@ -574,8 +574,8 @@ for depth, num_heads in ((1, 1), (1, 8), (2, 1), (4, 1)):
 #
 # **Points** {points answers} · **Book** *The Transformer block*, sections *Before or after* and *Depth and heads*
 #
-# Replace `None`: numbers as numbers (an absolute error of 0.005 is allowed), choices as one letter in quotation
-# marks, "b" or "B". Each answer is worth one point.
+# Replace each `None` by a number (an absolute error of 0.005 is allowed) or, for a choice, by one letter in
+# quotation marks, "b" or "B". Each answer is worth one point.
 #
 # **The two forms.** In the first two questions, all weights and biases of `out_proj` and `down` are 0.
 #

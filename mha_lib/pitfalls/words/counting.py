@@ -190,8 +190,8 @@ PITFALLS = (
     Pitfall(
         slug="flops-of-softmax-counted",
         title="The softmax or the scale counted",
-        symptom="The count is too large by n² or a few n².",
-        reason="You count the softmax or the scale, but the contract leaves them out: they are no matrix products.",
+        symptom="The count is too large by n² or a small multiple of n².",
+        reason="You count the softmax or the scale, but only matrix products are to be counted.",
         fix="Count the matrix products only.",
         passes=(),
     ),
