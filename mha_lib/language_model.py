@@ -117,9 +117,9 @@ def sample(
         seed: seed of the random draws. The same seed gives the same text, whatever was drawn before. Another
             seed gives new draws, which may agree where one token is almost sure. How a seed becomes a text is up
             to you; you may seed PyTorch's global generator.
-        temperature: with 0, each new token is the one with the largest logit (of equal ones, any). Otherwise
-            token i is drawn with probability softmax(logits / temperature)[i], independently at every step and
-            for every sequence.
+        temperature: with 0, each new token is the one with the largest logit (any of them if several are equal).
+            Otherwise token i is drawn with probability softmax(logits / temperature)[i], independently at every
+            step and for every sequence.
 
     Returns:
         The tokens given and those added, ints `(batch, n + steps)`.

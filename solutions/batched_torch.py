@@ -70,10 +70,10 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # so it does not matter how you initialise them. Use PyTorch; `nn.MultiheadAttention` itself is not an answer to
 # items 2 and 3: its parameters have other names.
 #
-# `batch` counts sequences, `n` queries, `m` keys and values. `d_model` is the width of the layer, `d_k` that of a
-# head's queries and keys, `d_v` that of its values. No function changes its arguments in place. In a **mask**,
-# `True` means that the query *may* attend to the key. A query that may attend to **nothing** is not an error: its
-# weights and its output are 0, and every gradient stays finite.
+# `batch` counts sequences, `n` counts queries, and `m` counts keys and values. `d_model` is the width of the layer,
+# `d_k` that of a head's queries and keys, and `d_v` that of its values. No function changes its arguments in place.
+# In a **mask**, `True` means that the query *may* attend to the key. A query that may attend to **nothing** is not
+# an error: its weights and its output are 0, and every gradient stays finite.
 
 # %% role="given" id="imports"
 import torch
@@ -516,10 +516,9 @@ def inputs_unchanged(rng):
 #
 # <details><summary>Hint: cutting and exchanging</summary>
 #
-# `x.unflatten(-1, (heads, d_k))` cuts the last axis, `x.transpose(1, 2)` exchanges two axes, `x.flatten(2)` joins
-# the last two. `view` or `reshape` straight to `(batch, heads, n, d_k)` gives the right shape and the wrong
-# numbers: it keeps the order in memory, where a token's heads lie side by side.
-# </details>
+# `x.unflatten(-1, (heads, d_k))` cuts the last axis, `x.transpose(1, 2)` exchanges two axes, and `x.flatten(2)`
+# joins the last two. `view` or `reshape` straight to `(batch, heads, n, d_k)` gives the right shape and the wrong
+# numbers: it keeps the order in memory, where a token's heads lie side by side. </details>
 #
 # <details><summary>Hint: dropout</summary>
 #

@@ -49,8 +49,8 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # part by part. Only the results count: layers, names, norms and positions are up to you. Item 3 is tested with
 # your own model from item 1.
 #
-# `batch` counts sequences, `n` tokens. `d_model` is the width of the model, `vocab_size` the number of different
-# tokens. No function changes its arguments in place.
+# `batch` counts sequences and `n` counts tokens. `d_model` is the width of the model, and `vocab_size` the number
+# of different tokens. No function changes its arguments in place.
 
 # %% role="given" id="imports"
 import torch

@@ -55,8 +55,8 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
 # points. Any code that meets the contract is right.
 #
-# `batch` counts sequences, `n` queries, `m` keys and values, `num_heads` heads. `d_model` is the width of the
-# layer, `d_k` that of a head's queries and keys, `d_v` that of its values, `d_c` that of the latent vectors.
+# `batch` counts sequences, `n` queries, `m` keys and values, and `num_heads` heads. `d_model` is the width of the
+# layer, `d_k` that of a head's queries and keys, `d_v` that of its values, and `d_c` that of the latent vectors.
 # Tensors are in `float32` unless a docstring says otherwise. No function changes its arguments in place. In a
 # **mask**, `True` means that the query *may* attend to the key; every query has at least one key.
 
@@ -117,8 +117,8 @@ from mha_lib.torch_attention import attention
 #
 # <details><summary>Hint: halves</summary>
 #
-# `first, second = x.chunk(2, dim=-1)` cuts the features into halves, `torch.cat([...], dim=-1)` joins two halves.
-# </details>
+# `first, second = x.chunk(2, dim=-1)` cuts the features into halves, and `torch.cat([...], dim=-1)` joins two
+# halves. </details>
 
 # %% role="solution" item="rotary"
 from mha_lib.positions import rotary

@@ -55,10 +55,10 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
 # points. Any code that meets the contract is right, a loop as well as one line. Use NumPy and nothing else.
 #
-# `batch` counts sequences, `n` queries, `m` keys and values; `heads` is `num_heads` in code. `d_model` is the
-# width of the layer, `d_k` = `d_model / heads` that of one head. No function changes its arguments in place. In a
-# **mask**, `True` means that the query *may* attend to the key. **Head i owns the columns** from `i*d_k` up to,
-# but not including, `(i+1)*d_k`; heads count from 0.
+# `batch` counts sequences, `n` counts queries, and `m` counts keys and values; `heads` is `num_heads` in code.
+# `d_model` is the width of the layer, and `d_k` = `d_model / heads` that of one head. No function changes its
+# arguments in place. In a **mask**, `True` means that the query *may* attend to the key. **Head i owns the
+# columns** from `i*d_k` up to, but not including, `(i+1)*d_k`; heads count from 0.
 
 # %% role="given" id="imports"
 import numpy as np

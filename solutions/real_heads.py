@@ -875,7 +875,7 @@ if model:
 #     * `"b"`: it puts more weight on "animal" than on "street"
 #     * `"c"`: it puts no weight on either
 # 7. `most_important`: for which stored head of layer 3 is `head_importance` on text 3 largest? (Its number in the
-#    layer. On all other texts it is another one.)
+#    layer. On all other texts it is a different head.)
 # 8. `key_bias`: if zeros replace the bias of the keys, what changes in the results of `bert_attention`?
 #     * `"a"`: the attention weights and the output
 #     * `"b"`: the output only

@@ -57,9 +57,9 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
 # points. Any code that meets the contract is right, a loop as well as one line. Use NumPy and nothing else.
 #
-# `batch` counts sequences, `n` queries, `m` keys and values. `d_k` is the width of a head's queries and keys,
-# `d_v` that of its values. No function changes its arguments in place. In a **mask**, `True` means that the query
-# *may* attend to the key.
+# `batch` counts sequences, `n` counts queries, and `m` counts keys and values. `d_k` is the width of a head's
+# queries and keys, and `d_v` that of its values. No function changes its arguments in place. In a **mask**, `True`
+# means that the query *may* attend to the key.
 
 # %% role="given" id="imports"
 import numpy as np
@@ -135,7 +135,7 @@ def values(rng):
 
 @part(points=1, example="softmax(np.array([[[0.0, 1.0], [2.0, 2.0], [5.0, 3.0]]]))")
 def any_number_of_axes(rng):
-    "The default axis is the last one, however many axes there are, some of size 1 among them."
+    "The default axis is the last one, however many axes there are and even if some have size 1."
     for shape in [(6,), (2, 5, 3), (3, 2, 4, 5), (1, 5), (3, 1)]:
         x = rng.normal(size=shape)
         expect_close(softmax(x), reference.softmax(x))

@@ -53,7 +53,7 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # points. Any code that meets the contract is right. The tests write their own numbers into a layer's parameters,
 # those of the norms included, so the parameters must have the given names.
 #
-# `batch` counts sequences, `n` tokens. `d_model` is the width of a token, `d_ff` the width inside the
+# `batch` counts sequences and `n` counts tokens. `d_model` is the width of a token, and `d_ff` the width inside the
 # feed-forward network. No layer changes its input in place. In a **mask**, `True` means that the query *may*
 # attend to the key.
 
@@ -691,12 +691,12 @@ parts = part_for_each(
 
 # %% [markdown] role="answer" item="depth"
 # All heads of one block read the same tokens, as they came in. However many there are, a query is made from what
-# one token is, a key and a value from what another one is.
+# one token is, and a key and a value from what another one is.
 #
 # In a stack, the second block reads what the first has written. There a key can be made from what its token has
 # *found* in the first block. So a query can look for "the token whose predecessor is like me": the first block
-# tells each token its predecessor, the second one finds it. In one block a key knows its own token only, and not
-# what stood before it, whatever the number of heads.
+# tells each token its predecessor, and the second one finds it. In one block a key knows its own token only, and
+# not what stood before it, whatever the number of heads.
 #
 # The narrow mask above shows it too. If every token sees itself and the two before it, six blocks reach twelve
 # back, and one block with six heads reaches two.

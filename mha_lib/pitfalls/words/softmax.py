@@ -180,7 +180,7 @@ PITFALLS = (
         slug="axes-of-one-dropped",
         title="Axes of size 1 are dropped",
         symptom="With a single sequence, head, token or feature, the result has too few axes.",
-        reason="You drop axes of size 1, with `squeeze` for instance, and among them may be one that belongs "
+        reason="You drop axes of size 1, with `squeeze` for instance, but one of them may be an axis that belongs "
         "there.",
         fix="Remove only the axis that you have added: index it, or give its number, as in `x.squeeze(1)`.",
         passes=("shape", "finite", "rows sum to 1"),
