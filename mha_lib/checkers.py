@@ -16,7 +16,7 @@ def check_attention(candidate: Callable[..., Any]) -> None:
     """Raise an error unless `candidate(Q, K, V, mask=None)` is scaled dot-product attention.
 
     Call it only with what its contract allows, and pass the mask by position or by name. Accept every correct
-    style: loops, another order of operations, single precision inside. So compare with a
+    style: loops, another order of operations, or single precision inside. So compare with a
     tolerance: 1e-5 if no score q·k/√d_k, masked or not, is above 10 in absolute value; 1e-2 with larger scores. For
     the output, multiply this by v / 5 if the largest absolute value v is above 5. Pass float64 arrays, and do not
     compare dtypes. The pair may be a tuple or a list.

@@ -82,8 +82,8 @@ def loss(model: nn.Module, ids: torch.Tensor) -> torch.Tensor:
     """The mean cross-entropy of each next token, in nats.
 
     Args:
-        model: anything that gives logits `(batch, n, vocab_size)` for tokens `(batch, n)` in which a position
-            sees itself and earlier ones; not only your own model. Call it on at most n tokens, which may be its
+        model: any model that gives logits `(batch, n, vocab_size)` for tokens `(batch, n)` and in which a position
+            sees itself and earlier ones; it need not be your own. Call it on at most n tokens, which may be its
             whole context.
         ids: tokens `(batch, n + 1)`, n from 1; each token but the first is predicted from those before it.
 

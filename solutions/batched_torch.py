@@ -466,7 +466,7 @@ def float64(rng):
     example="attention(torch.zeros(1, 1).half(), torch.zeros(2, 1).half(), torch.ones(2, 1).half())[1]",
 )
 def dtype_of_weights(rng):
-    "Output and weights have the dtype of the arguments, under a mask as well, even in half precision."
+    "The output and the weights have the dtype of the arguments, under a mask as well, even in half precision."
     everything = torch.ones(5, 7, dtype=torch.bool)  # it hides nothing: only the dtype is at stake
     for dtype, tolerance in ((torch.float16, 5e-3), (torch.bfloat16, 3e-2), (torch.float64, 1e-5)):
         arguments = half_qkv(rng, dtype)
@@ -1027,7 +1027,7 @@ def several_heads(rng):
 
 @part(points=2, needs="one_head", example="filled(CausalSelfAttention(4, 2, 3))(torch.eye(4)[None, :3])")
 def scores(rng):
-    "The first third of qkv_proj makes queries, the second keys; scores are divided by the root of a head's width."
+    "The first third of qkv_proj makes queries, and the second makes keys; scores are divided by √d_k."
     expect_output(layers(rng, equal=False), tokens(rng, 2, 5, 6))
     expect_output(layers(rng, 12, 3, equal=False), tokens(rng, 2, 5, 12))
 
@@ -1070,7 +1070,7 @@ def gradient(rng):
 
 @part(points=1, needs="one_head")
 def moves_to_another_dtype(rng):
-    "After .double() the layer takes and returns float64, after .bfloat16() bfloat16."
+    "After .double() the layer takes and returns float64, and after .bfloat16() it takes and returns bfloat16."
     for move, tolerance in (("double", 1e-5), ("bfloat16", 0.1)):
         layer, expected = layers(rng)
         getattr(layer, move)()
@@ -1297,7 +1297,7 @@ def weights_are_copies(rng):
 
 @part(points=1, needs="projections")
 def built_in_layer_unchanged(rng):
-    "The built-in layer is unchanged: its weights, its dtype, its mode."
+    "The built-in layer is unchanged: its weights, its dtype and its mode."
     builtin, here = builtins(rng, dropout=1.0)
     builtin.train()
     converted(builtin)
@@ -1389,7 +1389,7 @@ def can_be_trained(rng):
 #
 # `torch.nn.functional.scaled_dot_product_attention` computes the output of attention in one kernel, which on a
 # GPU need not store the n·m scores. It returns no weights, divides by √d_k itself, and has its own options:
-# `attn_mask`, `dropout_p`, `is_causal`, `scale`. In its boolean masks `True` means "may attend", as here, and
+# `attn_mask`, `dropout_p`, `is_causal` and `scale`. In its boolean masks `True` means "may attend", as here, and
 # unlike in `nn.MultiheadAttention`.
 #
 # <details><summary>Hint</summary>

@@ -242,7 +242,7 @@ def odd_width(rng):
     example="rotary(torch.ones(1, 1, 2, 2), torch.arange(2)).dtype == torch.float32",
 )
 def dtype(rng):
-    "The result has the dtype of x: float32 for float32, float64 for float64."
+    "The result has the dtype of x: float32 for float32, and float64 for float64."
     for move in (torch.float32, torch.float64):
         x = features(rng, 2, 3, 5, 2).to(move)
         expect_close(rotary(x, torch.arange(5)), reference.rotary(x, torch.arange(5)), tolerance=1e-4)

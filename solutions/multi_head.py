@@ -623,9 +623,9 @@ def inputs_unchanged(rng):
 #
 # One head could not report the contents of *two* other positions. Two heads can. The weights below are written by
 # hand. Each token holds its content (four random numbers) and its position (a one-hot vector). Head 0 attends to
-# the position before its own, head 1 to the one before that (the first positions wrap around). Both return the
-# content, and `W_O` puts the result of head 0 into the first four columns of the output and that of head 1 into
-# the next four.
+# the position before its own, and head 1 to the one before that (the first positions wrap around). Both return the
+# content, and `W_O` puts the result of head 0 into the first four columns of the output and that of head 1 into the
+# next four.
 
 # %% role="show" id="show_two_heads"
 rng = np.random.default_rng(0)
@@ -655,7 +655,7 @@ for i, back in enumerate([1, 2]):
     print(f"columns {i * width} to {i * width + 3} are the content {back} before, up to {error:.0e}")
 
 # %% [markdown] id="see_features"
-# **Every head reads all features.** Many texts say that head 0 sees the first `d_k` features of a token, head 1
+# **Every head reads all features.** Many texts say that head 0 sees the first `d_k` features of a token, and head 1
 # the next ones. Below, we change one feature of one token by 1; the table shows how far each head's output moves,
 # before `W_O`. If a head saw only its own features, there would be zeros.
 #
@@ -1147,8 +1147,8 @@ def whole_number(rng):
 # %% [markdown] id="see_costs"
 # **Look at it.** The first table splits the same layer into 1, 8, 64 and 512 heads. The second shows layers of
 # published models; its last column compares them with the same layer without sharing. The figure shows the share
-# of the work in scores and weighted values: it grows with the square of the length, the projections only with the
-# length. Where do they meet, and does this depend on the width?
+# of the work in scores and weighted values: it grows with the square of the length, and the projections only with
+# the length. Where do they meet, and does this depend on the width?
 
 # %% role="show" id="show_costs"
 print("d_model = 512   heads    d_k   parameters")

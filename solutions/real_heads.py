@@ -96,10 +96,10 @@ from mha_lib.heads import head_dim, split_heads, combine_heads
 # pip install safetensors tokenizers
 # ```
 #
-# and run the notebook again. The weights may also come from elsewhere, with the second line alone: write
+# and run the notebook again. You can also load the weights from elsewhere; then run only the second line. Write
 # `MiniLM.from_hub()` instead of `MiniLM()` in the next cell to download them once from the Hugging Face hub, or
 # `MiniLM(folder)` for a folder that contains `model.safetensors` and `tokenizer.json`. `minilm.py` accepts only the
-# right files (it compares their SHA-256). It contains all of the model but the attention: embeddings, norms,
+# right files (it compares their SHA-256). It contains all of the model but the attention: embeddings, norms and
 # feed-forward networks.
 
 # %% role="show" id="load_model"
@@ -531,8 +531,8 @@ for text, query, key in PAIRS:
 #
 # **Points** {points keep_heads} · **Book** *Real heads*, section *Heads that can go*
 #
-# To see what a head contributes, silence the others. A silent head adds nothing to the output: not its values,
-# not their mean, not a bias. The bias of `dense` belongs to no head and stays.
+# To see what a head contributes, silence the others. A silent head adds nothing to the output: neither its values
+# nor their mean nor a bias. The bias of `dense` belongs to no head and stays.
 #
 # <details><summary>Hint: where to silence</summary>
 #

@@ -822,7 +822,7 @@ for d_k in (4, 64, 1024):
 # The cell measures this. Every position holds four independent random numbers, its *content*. The target at each
 # position is the contents of the positions 1, 2, … k before it, side by side. The head's weights depend on
 # positions alone. A linear read-out, fitted by least squares, predicts the target from the head's output. The
-# cell prints the share of the target's variance that it explains: 1 is perfect, 0 is no better than the mean.
+# cell prints the share of the target's variance that it explains: 1 is perfect, and 0 is no better than the mean.
 #
 # As long as the weights do not depend on the contents, **h heads explain at most h/k**, for h ≤ k: each head adds
 # one weighted sum, and h sums hold h parts out of k.

@@ -79,7 +79,7 @@ from mha_lib.torch_attention import MultiHeadAttention, attention
 # **Points** {points FeedForward} · **Book** *The Transformer block*, section *The feed-forward sublayer*
 #
 # The network has two linear layers with a non-linearity between them. It is applied to each token alone: `up`
-# widens the token, `down` makes it narrow again. The non-linearity is the GELU, x·Φ(x), where Φ(x) is the
+# widens the token, and `down` makes it narrow again. The non-linearity is the GELU, x·Φ(x), where Φ(x) is the
 # probability that a standard normal number is below x. For large x it is close to x, for very negative x close to
 # 0, and it is smooth where the older ReLU has a corner.
 #
@@ -365,13 +365,13 @@ def pre_norm(rng):
 
 @part(points=2, example="filled(TransformerBlock(4, 2, 6, False))(torch.eye(4)[None, :3])")
 def post_norm_attention(rng):
-    "Post-norm, with a second sublayer that adds nothing: norm2(y) of y = norm1(x + A(x))."
+    "Post-norm, with a second sublayer that adds nothing: norm2(y) with y = norm1(x + A(x))."
     expect_output(blocks(rng, False, without=[FEED_FORWARD]), tokens(rng, 2, 5, 6))
 
 
 @part(points=2, example="filled(TransformerBlock(4, 2, 6, False))(torch.eye(4)[None, :3])")
 def post_norm_feed_forward(rng):
-    "Post-norm, with a first sublayer that adds nothing: norm2(y + F(y)) of y = norm1(x)."
+    "Post-norm, with a first sublayer that adds nothing: norm2(y + F(y)) with y = norm1(x)."
     expect_output(blocks(rng, False, without=[ATTENTION]), tokens(rng, 2, 5, 6))
 
 

@@ -23,7 +23,7 @@ PITFALLS = (
     Pitfall(
         slug="parameters-of-one-head",
         title="One head counted",
-        symptom="The count is too small by the number of heads.",
+        symptom="The count is too small by a factor of the number of heads.",
         reason="You count one head's matrices, but the layer has num_heads of them.",
         fix="Multiply d_model × d_k by the number of heads.",
         passes=("one head",),
@@ -182,7 +182,7 @@ PITFALLS = (
         slug="flops-sizes-exchanged",
         title="n and d_model exchanged",
         symptom="The count is right only when n = d_model.",
-        reason="You square the wrong number: the projections cost n·d_model², the scores n²·d_model.",
+        reason="You square the wrong number: the projections cost n·d_model², and the scores cost n²·d_model.",
         fix="Write down the sizes of each product: (n, d_model) with (d_model, d_model), and (n, d_k) with "
         "(d_k, n).",
         passes=(),

@@ -136,7 +136,7 @@ PITFALLS = (
         title="The mask's axes exchanged",
         symptom="There is an error when n ≠ m. When n = m, a causal mask hides the past.",
         reason="You transpose the mask, so what was said about query i and key j is applied to query j and key i.",
-        fix="Use the mask as it comes: one row for each query, one column for each key.",
+        fix="Use the mask as it comes: one row for each query, and one column for each key.",
         passes=("shape at n = m", "no mask"),
     ),
     Pitfall(
@@ -266,7 +266,7 @@ PITFALLS = (
         symptom="The mask has shape (m, n) instead of (n, m). When n = m, it shows the future instead of "
         "the past.",
         reason="You put the keys into the rows, but the scores have one row for each query.",
-        fix="Build a mask of shape (n, m): `np.arange(n)[:, None]` for the queries, `np.arange(m)` for the keys.",
+        fix="Build a mask of shape (n, m): `np.arange(n)[:, None]` for the queries, and `np.arange(m)` for the keys.",
         passes=("shape at n = m", "boolean"),
     ),
     Pitfall(
