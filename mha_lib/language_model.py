@@ -52,8 +52,8 @@ class LanguageModel(nn.Module):
             ids: tokens `(batch, n)`, n from 1, ints from 0 to `vocab_size` - 1; together with those in the
                 cache at most `context`.
             cache: the keys and values of earlier tokens, a pair for each layer; an empty list at the start.
-                Those of `ids` are added to it. (Not graded: `forward(ids)` is. Further parameters with defaults
-                are up to you.)
+                Those of `ids` are added to it. (This is not graded; `forward(ids)` is. Further parameters with
+                defaults are up to you.)
 
         Returns:
             Logits `(batch, n, vocab_size)` in float32. Those at a position depend on every token up to it, also

@@ -286,7 +286,7 @@ plt.show()
 #
 # **Points** {points sliding_window_mask} · **Book** *Position and heads*, section *Windows and sinks*
 #
-# A head that sees only the last w tokens needs at most w keys in its cache, however long the text. Many models
+# A head that sees only the last w tokens needs at most w keys in its cache, however long the text is. Many models
 # give most layers a window and let every few layers see everything.
 #
 # <details><summary>Hint</summary>

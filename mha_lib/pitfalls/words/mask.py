@@ -85,7 +85,7 @@ PITFALLS = (
         symptom="A masked key still gets weight. It gets all the weight of a row whose kept scores lie far "
         "below the fill value.",
         reason="You fill the masked scores with a number such as −10 or −1e4, or add it to them, but the "
-        "kept scores of a row may be as low.",
+        "kept scores of a row may be just as low.",
         fix="Fill with −inf, below which no score can lie.",
         passes=(
             "shape",
@@ -266,7 +266,8 @@ PITFALLS = (
         symptom="The mask has shape (m, n) instead of (n, m). When n = m, it shows the future instead of "
         "the past.",
         reason="You put the keys into the rows, but the scores have one row for each query.",
-        fix="Build a mask of shape (n, m): `np.arange(n)[:, None]` for the queries, and `np.arange(m)` for the keys.",
+        fix="Build a mask of shape (n, m): `np.arange(n)[:, None]` for the queries, and `np.arange(m)` for "
+        "the keys.",
         passes=("shape at n = m", "boolean"),
     ),
     Pitfall(

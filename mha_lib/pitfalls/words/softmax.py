@@ -136,7 +136,7 @@ PITFALLS = (
     Pitfall(
         slug="normalised-without-exponential",
         title="Divided by the sum, without the exponential",
-        symptom="The weights grow in even steps with the logits; some may be negative or larger than 1.",
+        symptom="The weights grow linearly with the logits; some may be negative or larger than 1.",
         reason="You divide the logits themselves by a sum, but logits of both signs do not make weights "
         "between 0 and 1.",
         fix="Take the exponential first, so that every number is positive.",
