@@ -56,8 +56,8 @@ class LanguageModel(nn.Module):
                 defaults are up to you.)
 
         Returns:
-            Logits `(batch, n, vocab_size)` in float32. Those at a position depend on every token up to it, also
-            in a fresh model; on no later one, and on no other sequence.
+            Logits `(batch, n, vocab_size)` in float32. Those at a position depend on every token up to it, even in
+            a fresh model, but on no later one and on no other sequence.
         """
         past = cache[0][0].shape[2] if cache else 0
         n = ids.shape[1]

@@ -1389,8 +1389,8 @@ def can_be_trained(rng):
 #
 # `torch.nn.functional.scaled_dot_product_attention` computes the output of attention in one kernel, which on a
 # GPU need not store the n·m scores. It returns no weights, divides by √d_k itself, and has its own options:
-# `attn_mask`, `dropout_p`, `is_causal` and `scale`. In its boolean masks `True` means "may attend", as here, and
-# unlike in `nn.MultiheadAttention`.
+# `attn_mask`, `dropout_p`, `is_causal` and `scale`. In its boolean masks `True` means "may attend", as here, but
+# not in `nn.MultiheadAttention`.
 #
 # <details><summary>Hint</summary>
 #

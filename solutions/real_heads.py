@@ -992,7 +992,7 @@ parts = part_for_each(
 # "animal" (0.28) than on "street" (0.12).
 #
 # *An intervention.* Weight is not use. I would leave the head out (`keep_heads`) and measure what changes at "are",
-# and whether it changes more than without another head, and more than in sentences without such a noun between. If
+# and whether this is more than without another head, and more than in sentences without such a noun in between. If
 # the sentence is wrong, the output hardly moves, or it moves everywhere alike.
 
 # %% [markdown] id="hand_in"

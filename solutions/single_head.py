@@ -473,7 +473,7 @@ def inputs_unchanged(rng):
 
 # %% [markdown] id="see_attention"
 # **Look at it.** Each token below *is* something (its key) and *looks for* something (its query): a noun looks
-# for its adjective, an adjective for its noun, a verb or an article for nouns. Each row of the map holds the
+# for its adjective, an adjective for its noun, and a verb or an article for nouns. Each row of the map holds the
 # weights of one token. Two nouns match the query of "watched": each gets almost half of the weight.
 
 # %% role="show" id="plot_weights"

@@ -450,7 +450,7 @@ def another_mask_at_each_call(rng):
 
 @part(points=2, example="filled(TransformerBlock(4, 2, 6, True))(torch.eye(4)[None, :3])")
 def two_norms(rng):
-    "norm1 belongs to the attention, norm2 to the feed-forward network."
+    "norm1 belongs to the attention, and norm2 to the feed-forward network."
     expect_output(blocks(rng, True, norms_alike=False), tokens(rng, 2, 5, 6))
 
 

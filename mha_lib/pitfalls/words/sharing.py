@@ -260,8 +260,8 @@ PITFALLS = (
     Pitfall(
         slug="cache-bytes-of-fixed-values",
         title="A fixed number of bytes for each value",
-        symptom="The result is the same for every `bytes_per_value`. With two bytes it is right by default, "
-        "and wrong for float32.",
+        symptom="The result is the same for every `bytes_per_value`. If you count two bytes, it is right by "
+        "default, and wrong for float32.",
         reason="You count a fixed number of bytes for each value, but the caller may ask for another number.",
         fix="Multiply by `bytes_per_value`.",
         passes=("default size",),
