@@ -102,8 +102,8 @@ class MultiHeadAttention(nn.Module):
         Args:
             x: tokens `(batch, n, d_model)`, n from 1; they need not be contiguous. Half precision is not
                 tested.
-            mask: None or boolean, True = may attend: `(n, n)` or `(batch, 1, n, n)`, no other shape (not even
-                that of padding); a new one at each call if need be.
+            mask: None or boolean, True = may attend: `(n, n)` or `(batch, 1, n, n)`, no other shape (not even that
+                of padding); each call may have a different one.
 
         Returns:
             The output `(batch, n, d_model)` alone. A query that may attend to nothing gets `out_proj.bias`, and

@@ -950,8 +950,7 @@ def inputs_unchanged(rng):
 # <details><summary>Hint: reach</summary>
 #
 # In one layer the farthest key stands window − 1 positions back. In the next layer, the token at this key has
-# itself seen as far back again.
-# </details>
+# itself seen equally far back. </details>
 
 # %% role="solution" item="answers"
 answers = {

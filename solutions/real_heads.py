@@ -542,9 +542,8 @@ for text, query, key in PAIRS:
 #
 # <details><summary>Hint: columns</summary>
 #
-# `dense` is stored as `(out, in)`, and `in` are the concatenated heads. Do not change the caller's array: a
-# product such as `W * columns` is a new one.
-# </details>
+# `dense` is stored as `(out, in)`, and `in` stands for the features of the concatenated heads. Do not change the
+# caller's array: a product such as `W * columns` is a new one. </details>
 
 # %% role="solution" item="keep_heads"
 from mha_lib.real_heads import keep_heads
@@ -869,7 +868,7 @@ if model:
 #     * `"b"`: nothing about meaning: the head attends to the previous token, which is "students"
 #     * `"c"`: the model was trained on this sentence
 # 5. `agreement_head`: in text 5, "are" belongs to "keys" and not to "cabinet", which is nearer. Which stored head
-#    of layer 3 puts more than half of the weight of "are" on "keys"? (Its number in the layer.)
+#    of layer 3 puts more than half of the weight of "are" on "keys"? (Give its number in the layer.)
 # 6. `too_wide`: in text 1, the street was too wide. What does head 3-1 do there with "it"?
 #     * `"a"`: it puts more weight on "street" than on "animal"
 #     * `"b"`: it puts more weight on "animal" than on "street"

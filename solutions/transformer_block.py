@@ -583,7 +583,7 @@ for depth, num_heads in ((1, 1), (1, 8), (2, 1), (4, 1)):
 #     * `"a"`: x
 #     * `"b"`: norm2(norm1(x))
 #     * `"c"`: 0
-# 2. `post_norm_of_nothing`: and a post-norm block? The same choices.
+# 2. `post_norm_of_nothing`: and a post-norm block? (The choices are the same.)
 # 3. `norms_on_the_path`: twelve *post-norm* blocks are stacked. How many norms does a token pass on its way
 #    through the stack, along the residual connections?
 # 4. `size_with_depth`: what happens to the size of the tokens as fresh *pre-norm* blocks are stacked?
