@@ -79,7 +79,7 @@ def kv_cache_bytes(
         num_layers: layers of the model; each has a cache of its own.
         num_kv_heads: key heads, and as many value heads, in each layer.
         d_k: width of a head, the same for keys and values.
-        bytes_per_value: 2 for float16 and bfloat16, 4 for float32.
+        bytes_per_value: 2 for float16 and bfloat16, and 4 for float32.
 
     Returns:
         The bytes of all keys and values together, exact, as an int or a NumPy integer.

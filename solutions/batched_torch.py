@@ -518,7 +518,8 @@ def inputs_unchanged(rng):
 #
 # `x.unflatten(-1, (heads, d_k))` cuts the last axis, `x.transpose(1, 2)` exchanges two axes, and `x.flatten(2)`
 # joins the last two. `view` or `reshape` straight to `(batch, heads, n, d_k)` gives the right shape and the wrong
-# numbers: it keeps the order in memory, where a token's heads lie side by side. </details>
+# numbers: it keeps the order in memory, where a token's heads lie side by side.
+# </details>
 #
 # <details><summary>Hint: dropout</summary>
 #

@@ -118,7 +118,8 @@ from mha_lib.torch_attention import attention
 # <details><summary>Hint: halves</summary>
 #
 # `first, second = x.chunk(2, dim=-1)` cuts the features into halves, and `torch.cat([...], dim=-1)` joins two
-# halves. </details>
+# halves.
+# </details>
 
 # %% role="solution" item="rotary"
 from mha_lib.positions import rotary
@@ -950,7 +951,8 @@ def inputs_unchanged(rng):
 # <details><summary>Hint: reach</summary>
 #
 # In one layer the farthest key stands window − 1 positions back. In the next layer, the token at this key has
-# itself seen equally far back. </details>
+# itself seen equally far back.
+# </details>
 
 # %% role="solution" item="answers"
 answers = {

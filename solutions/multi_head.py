@@ -94,7 +94,7 @@ from mha_lib.masks import causal_mask
 #
 # <details><summary>Hint</summary>
 #
-# `%` gives the remainder of a division, `//` the whole quotient. What is `-8 % 4`? What is `8 % 0`? So which
+# `%` gives the remainder of a division, and `//` the whole quotient. What is `-8 % 4`? What is `8 % 0`? So which
 # question comes first?
 # </details>
 

@@ -543,7 +543,8 @@ for text, query, key in PAIRS:
 # <details><summary>Hint: columns</summary>
 #
 # `dense` is stored as `(out, in)`, and `in` stands for the features of the concatenated heads. Do not change the
-# caller's array: a product such as `W * columns` is a new one. </details>
+# caller's array: a product such as `W * columns` is a new one.
+# </details>
 
 # %% role="solution" item="keep_heads"
 from mha_lib.real_heads import keep_heads
@@ -858,8 +859,8 @@ if model:
 # counted from 0; text 2 is "The teacher …". A *mean over the texts* is the mean of six numbers, one for each text.
 # The cells above print much of what you need, with your own code.
 #
-# 1. `previous_layer` and `previous_head`: in which layer, and which head there, is the mean score over the texts
-#    for offset −1 largest? (Two answers.)
+# 1. `previous_layer` and `previous_head`: which layer, and which head in it, has the largest mean score over the
+#    texts for offset −1? (Two answers.)
 # 2. `next_layer` and `next_head`: the same for offset 1. (Two answers.)
 # 3. `next_score`: that largest mean score for offset 1. (Two decimals are enough. The book has another number,
 #    for other texts.)
@@ -873,8 +874,8 @@ if model:
 #     * `"a"`: it puts more weight on "street" than on "animal"
 #     * `"b"`: it puts more weight on "animal" than on "street"
 #     * `"c"`: it puts no weight on either
-# 7. `most_important`: for which stored head of layer 3 is `head_importance` on text 3 largest? (Its number in the
-#    layer. On all other texts it is a different head.)
+# 7. `most_important`: for which stored head of layer 3 is `head_importance` on text 3 largest? (Give its number
+#    in the layer. On all other texts it is a different head.)
 # 8. `key_bias`: if zeros replace the bias of the keys, what changes in the results of `bert_attention`?
 #     * `"a"`: the attention weights and the output
 #     * `"b"`: the output only

@@ -80,8 +80,8 @@ from mha_lib.torch_attention import MultiHeadAttention, attention
 #
 # The network has two linear layers with a non-linearity between them. It is applied to each token alone: `up`
 # widens the token, and `down` makes it narrow again. The non-linearity is the GELU, x·Φ(x), where Φ(x) is the
-# probability that a standard normal number is below x. For large x it is close to x, for very negative x close to
-# 0, and it is smooth where the older ReLU has a corner.
+# probability that a standard normal number is below x. For large x it is close to x, for very negative x it is
+# close to 0, and it is smooth where the older ReLU has a corner.
 #
 # <details><summary>Hint</summary>
 #
