@@ -214,7 +214,7 @@ def other_bases(rng):
 
 @part(points=2, needs="one_pair", example="rotary(torch.ones(1, 1, 2, 2), torch.tensor([3, 5]))")
 def any_positions(rng):
-    "Positions need not start at 0 or be consecutive, as for tokens after a cache."
+    "Positions need not start at 0 or be consecutive, as when a cache holds earlier tokens."
     expect_turned(features(rng, 2, 3, 5, 2), rng.choice(np.arange(1, 500), 5, replace=False))
     expect_turned(features(rng, 2, 3, 5, 2), np.arange(5) + rng.integers(5, 100))
 
