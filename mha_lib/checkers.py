@@ -22,8 +22,8 @@ def check_attention(candidate: Callable[..., Any]) -> None:
     compare dtypes. The pair may be a tuple or a list.
 
     Args:
-        candidate: takes Q `(..., n, d_k)`, K `(..., m, d_k)`, V `(..., m, d_v)`, the same leading axes in all,
-            any number of them, and a mask. The mask is None or boolean, True = may attend: `(n, m)` or
+        candidate: takes Q `(..., n, d_k)`, K `(..., m, d_k)` and V `(..., m, d_v)`, all with the same leading axes
+            (any number of them), and a mask. The mask is None or boolean, True = may attend: `(n, m)` or
             `(batch, 1, n, m)` (padding: `(batch, 1, 1, m)`), not `(batch, n, m)`; if Q has two or three axes,
             it is `(n, m)`; with five or more, there is none. Every query keeps at least one key. Scores are
             finite; no masked score exceeds the largest kept score of its row by more than 30; kept scores may

@@ -886,7 +886,7 @@ def from_memory(rng):
     "[0, 0, 1]]), 1)",
 )
 def one_head(rng):
-    "With one head, queries come from X, keys and values from the memory, each through its own weights."
+    "With one head, queries come from X, and keys and values from the memory, each through its own weights."
     expect_output(*with_memory(5, *decided_layer(rng, batch=1, n=10, num_heads=1, d_k=4)))
 
 
