@@ -16,14 +16,14 @@ def check_attention(candidate: Callable[..., Any]) -> None:
     """Raise an error unless `candidate(Q, K, V, mask=None)` is scaled dot-product attention.
 
     Call it only with what its contract allows, and pass the mask by position or by name. Accept every correct
-    style: loops, another order of operations, single precision inside. So compare with a
+    style: loops, another order of operations, or single precision inside. So compare with a
     tolerance: 1e-5 if no score q·k/√d_k, masked or not, is above 10 in absolute value; 1e-2 with larger scores. For
     the output, multiply this by v / 5 if the largest absolute value v is above 5. Pass float64 arrays, and do not
     compare dtypes. The pair may be a tuple or a list.
 
     Args:
-        candidate: takes Q `(..., n, d_k)`, K `(..., m, d_k)`, V `(..., m, d_v)`, the same leading axes in all,
-            any number of them, and a mask. The mask is None or boolean, True = may attend: `(n, m)` or
+        candidate: takes Q `(..., n, d_k)`, K `(..., m, d_k)` and V `(..., m, d_v)`, all with the same leading axes
+            (any number of them), and a mask. The mask is None or boolean, True = may attend: `(n, m)` or
             `(batch, 1, n, m)` (padding: `(batch, 1, 1, m)`), not `(batch, n, m)`; if Q has two or three axes,
             it is `(n, m)`; with five or more, there is none. Every query keeps at least one key. Scores are
             finite; no masked score exceeds the largest kept score of its row by more than 30; kept scores may

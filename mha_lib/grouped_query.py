@@ -17,7 +17,7 @@ def grouped_query_attention(
 ) -> np.ndarray:
     """Self-attention in which neighbouring query heads share a key head and a value head.
 
-    With `num_kv_heads` = `num_heads` it is multi-head attention, with `num_kv_heads` = 1 multi-query attention.
+    With `num_kv_heads` = `num_heads` it is multi-head attention, and with `num_kv_heads` = 1 multi-query attention.
     There is no mask; scores are divided by √d_k, and the concatenated heads go through `W_O`.
 
     Args:

@@ -62,7 +62,7 @@ class CachedAttention:
         return combine_heads(heads) @ self.W_O  # (batch, t, d_model)
 
     def reset(self) -> None:
-        """Forget all tokens, if there are any. The next chunk starts new sequences, in any number."""
+        """Forget all tokens, if there are any. The next chunk starts new sequences, any number of them."""
         self.K = self.V = None
 
 
@@ -80,7 +80,7 @@ def kv_cache_bytes(
         num_layers: layers of the model; each has a cache of its own.
         num_kv_heads: key heads, and as many value heads, in each layer.
         d_k: width of a head, the same for keys and values.
-        bytes_per_value: 2 for float16 and bfloat16, 4 for float32.
+        bytes_per_value: 2 for float16 and bfloat16, and 4 for float32.
 
     Returns:
         The bytes of all keys and values together, exact, as an int or a NumPy integer.

@@ -52,12 +52,12 @@ class LanguageModel(nn.Module):
             ids: tokens `(batch, n)`, n from 1, ints from 0 to `vocab_size` - 1; together with those in the
                 cache at most `context`.
             cache: the keys and values of earlier tokens, a pair for each layer; an empty list at the start.
-                Those of `ids` are added to it. (Not graded: `forward(ids)` is. Further parameters with defaults
-                are up to you.)
+                Those of `ids` are added to it. (This is not graded; `forward(ids)` is. Further parameters with
+                defaults are up to you.)
 
         Returns:
-            Logits `(batch, n, vocab_size)` in float32. Those at a position depend on every token up to it, also
-            in a fresh model; on no later one, on no other sequence, and on no earlier call, in eval mode either.
+            Logits `(batch, n, vocab_size)` in float32. Those at a position depend on every token up to it, even in
+            a fresh model, but on no later one, on no other sequence, and on no earlier call, not even in eval mode.
         """
         past = cache[0][0].shape[2] if cache else 0
         n = ids.shape[1]
@@ -82,8 +82,8 @@ def loss(model: nn.Module, ids: torch.Tensor) -> torch.Tensor:
     """The mean cross-entropy of each next token, in nats.
 
     Args:
-        model: anything that gives logits `(batch, n, vocab_size)` for tokens `(batch, n)` in which a position
-            sees itself and earlier ones; not only your own model. Call it on at most n tokens, which may be its
+        model: any model that gives logits `(batch, n, vocab_size)` for tokens `(batch, n)` and in which a position
+            sees itself and earlier ones; it need not be your own. Call it on at most n tokens, which may be its
             whole context.
         ids: tokens `(batch, n + 1)`, n from 1; each token but the first is predicted from those before it.
 
@@ -118,8 +118,8 @@ def sample(
         seed: seed of the random draws, from 0. The same seed gives the same text, whatever was drawn before.
             Another seed gives new draws, which may agree where one token is almost sure. How a seed becomes a text
             is up to you; you may seed PyTorch's global generator.
-        temperature: with 0, each new token is the one with the largest logit (of equal ones, any). Otherwise
-            token i is drawn with probability softmax(logits / temperature)[i], of the whole vocabulary,
+        temperature: with 0, each new token is the one with the largest logit (any of them if several are equal).
+            Otherwise token i is drawn with probability softmax(logits / temperature)[i], of the whole vocabulary,
             independently at every step and for every sequence.
 
     Returns:

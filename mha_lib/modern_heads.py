@@ -68,7 +68,7 @@ def latent_attention_absorbed(
 
     No key c W_UK and no value c W_UV of a token is formed, not even as one step of a longer product. The tests
     use numbers so large that keys or values would overflow float32 while the right order of products stays
-    finite; all other points rest on that. W_UK may be combined with W_Q or applied to queries, W_UV may be
+    finite; all other points rest on that. W_UK may be combined with W_Q or applied to queries, and W_UV may be
     combined with W_O or applied to averages of c: the tested numbers stay finite there.
 
     Args:

@@ -85,7 +85,7 @@ def cross_attention(
     W_O: np.ndarray,
     num_heads: int,
 ) -> np.ndarray:
-    """Multi-head attention from one sequence to another: queries from `X`, keys and values from `memory`.
+    """Multi-head attention from one sequence to another: queries from `X`, and keys and values from `memory`.
 
     Args:
         X: tokens that make the queries, `(batch, n, d_model)`.

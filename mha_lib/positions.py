@@ -7,7 +7,7 @@ def rotary(x: torch.Tensor, positions: torch.Tensor, base: float = 10000.0) -> t
     """Rotate each pair of features by an angle that grows with the position of its token.
 
     Features i and i + d_k/2 are a pair: the *half-split* convention. The scores of queries and keys that are
-    rotated in this way depend on the distance of their tokens alone.
+    rotated in this way depend only on the distance between their tokens.
 
     Args:
         x: queries or keys `(batch, heads, n, d_k)`, any sizes from 1, d_k even; float32 or float64.

@@ -15,8 +15,8 @@ def pruned_attention(
 
     Args:
         X: tokens `(batch, n, d_model)`.
-        W_Q, W_K, W_V: weights `(d_model, num_heads * d_k)`, used as `X @ W`. `num_heads * d_k` may be smaller
-            than `d_model`, equal, or larger.
+        W_Q, W_K, W_V: weights `(d_model, num_heads * d_k)`, used as `X @ W`. `num_heads * d_k` may be smaller than,
+            equal to, or larger than `d_model`.
         W_O: weights `(num_heads * d_k, d_model)`.
         num_heads: number of heads. The width d_k follows from the weights, not from `d_model`: d_k =
             W_Q.shape[1] / num_heads. The scores are divided by its square root. There is no mask.
@@ -56,7 +56,7 @@ def prune_heads(
         W_O: weights `(num_heads * d_k, d_model)`.
         num_heads: number of heads.
         heads: the heads to remove, a list or a tuple of ints from 0 to `num_heads` - 1, distinct, in any order;
-            perhaps none, never all.
+            perhaps none, but never all.
 
     Returns:
         `(W_Q, W_K, W_V, W_O, new_num_heads)`: the four smaller weights and the number of heads that are left,

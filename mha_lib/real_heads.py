@@ -62,7 +62,8 @@ def offset_score(attention_weights: np.ndarray, offset: int) -> np.ndarray:
 
     Args:
         attention_weights: weights of one sequence, `(heads, n, n)`; row i holds those of query i.
-        offset: an int with |offset| < n: −1 asks for the previous token, 1 for the next, 0 for the token itself.
+        offset: an int with |offset| < n: −1 asks for the previous token, 1 for the next, and 0 for the token
+            itself.
 
     Returns:
         Array `(heads,)`, for one head `(1,)`: the mean of the weight that query i puts on key i + offset, over the

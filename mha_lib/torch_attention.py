@@ -1,4 +1,4 @@
-"""Multi-head attention in PyTorch: all heads in one projection, one transpose, one batched product.
+"""Multi-head attention in PyTorch: all heads in one projection, one transpose and one batched product.
 
 Masks are boolean, True = may attend. `nn.MultiheadAttention` means the opposite: its True is "ignore".
 """
@@ -29,7 +29,7 @@ def attention(
 
     Returns:
         `(output, weights)` of shapes `(..., n, d_v)` and `(..., n, m)`, in the dtype of the arguments; in
-        float16 they may be off by 0.005, in bfloat16 by 0.03. A weight is 0 where the mask is False, and the
+        float16 they may be off by 0.005, and in bfloat16 by 0.03. A weight is 0 where the mask is False, and the
         weights of a query sum to 1. If the mask is False for all its keys, its weights and its output are 0.
         Gradients of the output reach Q, K and V, and none is infinite or NaN, even for queries without keys.
 
@@ -102,8 +102,8 @@ class MultiHeadAttention(nn.Module):
         Args:
             x: tokens `(batch, n, d_model)`, n from 1; they need not be contiguous. Half precision is not
                 tested.
-            mask: None or boolean, True = may attend: `(n, n)` or `(batch, 1, n, n)`, no other shape (not even
-                that of padding); a new one at each call if need be.
+            mask: None or boolean, True = may attend: `(n, n)` or `(batch, 1, n, n)`, no other shape (not even that
+                of padding); each call may have a different one.
 
         Returns:
             The output `(batch, n, d_model)` alone. A query that may attend to nothing gets `out_proj.bias`, and

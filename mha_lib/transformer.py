@@ -9,7 +9,7 @@ from mha_lib.torch_attention import MultiHeadAttention
 class FeedForward(nn.Module):
     """The feed-forward sublayer: down(gelu(up(x))), for every token by itself.
 
-    The submodules are linear layers with bias: `up` maps `d_model` features to `d_ff`, `down` maps them back.
+    The submodules are linear layers with bias: `up` maps `d_model` features to `d_ff`, and `down` maps them back.
     The GELU is the exact one, x · Φ(x), where Φ is the distribution function of the standard normal
     distribution; the approximation by tanh is off by up to 0.0005, too much here. There is no dropout.
 
@@ -82,8 +82,8 @@ class TransformerBlock(nn.Module):
 
         Args:
             x: tokens `(batch, n, d_model)`, n from 1.
-            mask: None or boolean, True = may attend: `(n, n)` or `(batch, 1, n, n)`, no other shape (not even
-                that of padding); a new one at each call if need be. Every query has a key. What is hidden has no
+            mask: None or boolean, True = may attend: `(n, n)` or `(batch, 1, n, n)`, no other shape (not even that
+                of padding); each call may have a different one. Every query has a key. What is hidden has no
                 weight, even if all other scores are in the hundreds below 0.
 
         Returns:

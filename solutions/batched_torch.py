@@ -71,10 +71,10 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # so it does not matter how you initialise them. Use PyTorch; `nn.MultiheadAttention` itself is not an answer to
 # items 2 and 3: its parameters have other names.
 #
-# `batch` counts sequences, `n` queries, `m` keys and values. `d_model` is the width of the layer, `d_k` that of a
-# head's queries and keys, `d_v` that of its values. No function changes its arguments in place. In a **mask**,
-# `True` means that the query *may* attend to the key. A query that may attend to **nothing** is not an error: its
-# weights and its output are 0, and every gradient stays finite.
+# `batch` counts sequences, `n` counts queries, and `m` counts keys and values. `d_model` is the width of the layer,
+# `d_k` that of a head's queries and keys, and `d_v` that of its values. No function changes its arguments in place.
+# In a **mask**, `True` means that the query *may* attend to the key. A query that may attend to **nothing** is not
+# an error: its weights and its output are 0, and every gradient stays finite.
 
 # %% role="given" id="imports"
 import torch
@@ -476,7 +476,7 @@ def float64(rng):
     example="attention(torch.zeros(1, 1).half(), torch.zeros(2, 1).half(), torch.ones(2, 1).half())[1]",
 )
 def dtype_of_weights(rng):
-    "Output and weights have the dtype of the arguments, under a mask as well, even in half precision."
+    "The output and the weights have the dtype of the arguments, under a mask as well, even in half precision."
     everything = torch.ones(5, 7, dtype=torch.bool)  # it hides nothing: only the dtype is at stake
     for dtype, tolerance in ((torch.float16, 5e-3), (torch.bfloat16, 3e-2), (torch.float64, 1e-5)):
         arguments = half_qkv(rng, dtype)
@@ -526,8 +526,8 @@ def inputs_unchanged(rng):
 #
 # <details><summary>Hint: cutting and exchanging</summary>
 #
-# `x.unflatten(-1, (heads, d_k))` cuts the last axis, `x.transpose(1, 2)` exchanges two axes, `x.flatten(2)` joins
-# the last two. `view` or `reshape` straight to `(batch, heads, n, d_k)` gives the right shape and the wrong
+# `x.unflatten(-1, (heads, d_k))` cuts the last axis, `x.transpose(1, 2)` exchanges two axes, and `x.flatten(2)`
+# joins the last two. `view` or `reshape` straight to `(batch, heads, n, d_k)` gives the right shape and the wrong
 # numbers: it keeps the order in memory, where a token's heads lie side by side.
 # </details>
 #
@@ -766,7 +766,7 @@ def gradient_with_nothing_to_attend_to(rng):
 
 @part(points=1, needs="values")
 def no_dropout_by_default(rng):
-    "Without a dropout argument there is no dropout, not even in training, whatever another layer was made with."
+    "Without a dropout argument there is no dropout, not even in training and not even if another layer has one."
     layer, expected = layers(rng, scores="equal")
     MultiHeadAttention(6, 1, dropout=1.0)
     layer.train()
@@ -1044,7 +1044,7 @@ def several_heads(rng):
 
 @part(points=2, needs="one_head", example="filled(CausalSelfAttention(4, 2, 3))(torch.eye(4)[None, :3])")
 def scores(rng):
-    "The first third of qkv_proj makes queries, the second keys; scores are divided by the root of a head's width."
+    "The first third of qkv_proj makes queries, and the second makes keys; scores are divided by √d_k."
     expect_output(layers(rng, equal=False), tokens(rng, 2, 5, 6))
     expect_output(layers(rng, 12, 3, equal=False), tokens(rng, 2, 5, 12))
 
@@ -1087,7 +1087,7 @@ def gradient(rng):
 
 @part(points=1, needs="one_head")
 def moves_to_another_dtype(rng):
-    "After .double() the layer takes and returns float64, after .bfloat16() bfloat16."
+    "After .double() the layer takes and returns float64, and after .bfloat16() it takes and returns bfloat16."
     for move, tolerance in (("double", 1e-5), ("bfloat16", 0.1)):
         layer, expected = layers(rng)
         getattr(layer, move)()
@@ -1314,7 +1314,7 @@ def weights_are_copies(rng):
 
 @part(points=1, needs="projections")
 def built_in_layer_unchanged(rng):
-    "The built-in layer is unchanged: its weights, its dtype, its mode."
+    "The built-in layer is unchanged: its weights, its dtype and its mode."
     builtin, here = builtins(rng, dropout=1.0)
     builtin.train()
     converted(builtin)
@@ -1339,7 +1339,7 @@ def dtype(rng):
     expect_state(layer, here.double(), "q_proj.weight", "out_proj.weight")
     found = layer.state_dict()
     for name in [f"{name}.bias" for name in NAMES]:
-        expect(name not in found or found[name].dtype == torch.float64, f"the dtype of {name} is another one")
+        expect(name not in found or found[name].dtype == torch.float64, f"{name} has the wrong dtype")
 
 
 @part(points=1, needs="same_output")
@@ -1406,8 +1406,8 @@ def can_be_trained(rng):
 #
 # `torch.nn.functional.scaled_dot_product_attention` computes the output of attention in one kernel, which on a
 # GPU need not store the n·m scores. It returns no weights, divides by √d_k itself, and has its own options:
-# `attn_mask`, `dropout_p`, `is_causal`, `scale`. In its boolean masks `True` means "may attend", as here, and
-# unlike in `nn.MultiheadAttention`.
+# `attn_mask`, `dropout_p`, `is_causal` and `scale`. In its boolean masks `True` means "may attend", as here, but
+# not in `nn.MultiheadAttention`.
 #
 # <details><summary>Hint</summary>
 #

@@ -51,8 +51,8 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
 # points. Any code that meets the contract is right, a loop as well as one line. Use NumPy and nothing else.
 #
-# `batch` counts sequences, `n` tokens, `t` the tokens of one chunk, `m` the tokens so far, `num_heads` query
-# heads, `num_kv_heads` key heads and as many value heads. `d_model` is the width of the layer, `d_k` that of a
+# `batch` counts sequences, `n` tokens, `t` the tokens of one chunk, `m` the tokens so far, `num_heads` query heads,
+# and `num_kv_heads` key heads and as many value heads. `d_model` is the width of the layer, and `d_k` that of a
 # head. Weights are used as `X @ W`. Head i, counted from 0, owns the columns `i*d_k … (i+1)*d_k - 1` of its
 # projection and the same *rows* of `W_O`. No function changes its arguments in place.
 

@@ -49,8 +49,8 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # part by part. Only the results count: layers, names, norms and positions are up to you. Item 3 is tested with
 # your own model from item 1.
 #
-# `batch` counts sequences, `n` tokens. `d_model` is the width of the model, `vocab_size` the number of different
-# tokens. No function changes its arguments in place.
+# `batch` counts sequences and `n` counts tokens. `d_model` is the width of the model, and `vocab_size` the number
+# of different tokens. No function changes its arguments in place.
 
 # %% role="given" id="imports"
 import torch
@@ -150,7 +150,7 @@ def reads_the_text(rng):
 
 @part(points=3, needs="reads_the_text")
 def no_look_ahead(rng):
-    "A change of later tokens does not change earlier logits, nor does it if there are none."
+    "Earlier logits stay the same if later tokens are changed or left out."
     model, ids = model_of(rng), drawn(rng)
     got = logits_of(model, ids)
     for place in (1, 4, 8):
@@ -442,7 +442,7 @@ def chances(rng):
         for drawn_of, chance in zip(new.reshape(2, 3000), right, strict=True):
             share = torch.bincount(drawn_of, minlength=11)[:11] / 3000
             far = float((share - chance).abs().sum() / 2)  # about 0.02 if all is right
-            expect(far < 0.06, f"of the tokens drawn, {far:.0%} are others than their probabilities say")
+            expect(far < 0.06, f"the shares of the tokens drawn differ by {far:.0%} from their probabilities")
     even = written(sample(model, ids[:3], 12, int(rng.integers(1000)), 1e5), ids[:3], 12)[:, -12:]
     same = bool((even == even[:, :1]).all())  # the chance of this is less than 11^-30
     expect(

@@ -57,8 +57,8 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
 # points. Any code that meets the contract is right.
 #
-# `batch` counts sequences, `n` queries, `m` keys and values, `num_heads` heads. `d_model` is the width of the
-# layer, `d_k` that of a head's queries and keys, `d_v` that of its values, `d_c` that of the latent vectors.
+# `batch` counts sequences, `n` queries, `m` keys and values, and `num_heads` heads. `d_model` is the width of the
+# layer, `d_k` that of a head's queries and keys, `d_v` that of its values, and `d_c` that of the latent vectors.
 # Tensors are in `float32` unless a docstring says otherwise. No function changes its arguments in place. In a
 # **mask**, `True` means that the query *may* attend to the key; every query has at least one key.
 
@@ -119,7 +119,8 @@ from mha_lib.torch_attention import attention
 #
 # <details><summary>Hint: halves</summary>
 #
-# `first, second = x.chunk(2, dim=-1)` cuts the features into halves, `torch.cat([...], dim=-1)` joins two halves.
+# `first, second = x.chunk(2, dim=-1)` cuts the features into halves, and `torch.cat([...], dim=-1)` joins two
+# halves.
 # </details>
 
 # %% role="solution" item="rotary"
@@ -215,7 +216,7 @@ def other_bases(rng):
 
 @part(points=2, needs="one_pair", example="rotary(torch.ones(1, 1, 2, 2), torch.tensor([3, 5]))")
 def any_positions(rng):
-    "Positions need not start at 0 or be consecutive, as for tokens after a cache."
+    "Positions need not start at 0 or be consecutive, as when a cache holds earlier tokens."
     expect_turned(features(rng, 2, 3, 5, 2), rng.choice(np.arange(1, 500), 5, replace=False))
     expect_turned(features(rng, 2, 3, 5, 2), np.arange(5) + rng.integers(5, 100))
     expect_turned(features(rng, 4, 3, 4, 2), np.arange(4) + rng.integers(5, 100))  # as many as sequences
@@ -249,7 +250,7 @@ def odd_width(rng):
     example="rotary(torch.ones(1, 1, 2, 2), torch.arange(2)).dtype == torch.float32",
 )
 def dtype(rng):
-    "The result has the dtype of x: float32 for float32, float64 for float64."
+    "The result has the dtype of x: float32 for float32, and float64 for float64."
     for move in (torch.float32, torch.float64):
         x = features(rng, 2, 3, 5, 2).to(move)
         expect_close(rotary(x, torch.arange(5)), reference.rotary(x, torch.arange(5)), tolerance=1e-4)
@@ -293,7 +294,7 @@ plt.show()
 #
 # **Points** {points sliding_window_mask} · **Book** *Position and heads*, section *Windows and sinks*
 #
-# A head that sees only the last w tokens needs at most w keys in its cache, however long the text. Many models
+# A head that sees only the last w tokens needs at most w keys in its cache, however long the text is. Many models
 # give most layers a window and let every few layers see everything.
 #
 # <details><summary>Hint</summary>
@@ -888,6 +889,8 @@ def mask(rng):
     "A query averages over the keys for which its row of the mask is True."
     q, k, v = qkv(rng, heads=2)
     expect_output(q, k.abs(), v, factors(rng, 2), tensor(random_mask(rng, 5, 7)))
+    low = 50 * factors(rng, 2)  # all scores are far below 0
+    expect_output(-q.abs(), k.abs(), v, low, tensor(random_mask(rng, 5, 7)))
     # Whether the scores are right has parts of its own.
     arguments, everything = [*qkv(rng, heads=2, d_k=3), factors(rng, 2)], torch.ones(5, 7, dtype=torch.bool)
     without = output_of(qk_norm_attention(*arguments))
@@ -925,9 +928,9 @@ def inputs_unchanged(rng):
 #
 # **Points** {points answers} · **Book** *Position and heads*, sections *Blind to order* and *Windows and sinks*
 #
-# Replace `None`: numbers as numbers (an absolute error of 0.005 is allowed), choices as one letter in quotation
-# marks, "b" or "B". Each answer is worth one point.
-# From question 5 on, the chapter *Heads since 2023* helps as well; your functions can answer, too.
+# Replace each `None` by a number (an absolute error of 0.005 is allowed) or, for a choice, by one letter in
+# quotation marks, "b" or "B". Each answer is worth one point. From question 5 on, the chapter *Heads since 2023*
+# helps as well; your functions can answer, too.
 #
 # **Positions.**
 #
@@ -966,7 +969,7 @@ def inputs_unchanged(rng):
 # <details><summary>Hint: reach</summary>
 #
 # In one layer the farthest key stands window − 1 positions back. In the next layer, the token at this key has
-# itself seen as far back again.
+# itself seen equally far back.
 # </details>
 
 # %% role="solution" item="answers"

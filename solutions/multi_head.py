@@ -57,10 +57,10 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
 # points. Any code that meets the contract is right, a loop as well as one line. Use NumPy and nothing else.
 #
-# `batch` counts sequences, `n` queries, `m` keys and values; `heads` is `num_heads` in code. `d_model` is the
-# width of the layer, `d_k` = `d_model / heads` that of one head. No function changes its arguments in place. In a
-# **mask**, `True` means that the query *may* attend to the key. **Head i owns the columns** from `i*d_k` up to,
-# but not including, `(i+1)*d_k`; heads count from 0.
+# `batch` counts sequences, `n` counts queries, and `m` counts keys and values; `heads` is `num_heads` in code.
+# `d_model` is the width of the layer, and `d_k` = `d_model / heads` that of one head. No function changes its
+# arguments in place. In a **mask**, `True` means that the query *may* attend to the key. **Head i owns the
+# columns** from `i*d_k` up to, but not including, `(i+1)*d_k`; heads count from 0.
 
 # %% role="given" id="imports"
 import numpy as np
@@ -96,7 +96,7 @@ from mha_lib.masks import causal_mask
 #
 # <details><summary>Hint</summary>
 #
-# `%` gives the remainder of a division, `//` the whole quotient. What is `-8 % 4`? What is `8 % 0`? So which
+# `%` gives the remainder of a division, and `//` the whole quotient. What is `-8 % 4`? What is `8 % 0`? So which
 # question comes first?
 # </details>
 
@@ -226,7 +226,7 @@ def one_token(rng):
 
 @part(points=3, example="split_heads(np.arange(12.0).reshape(1, 3, 4), 2)")
 def values(rng):
-    "Each head gets its block of features of every token, even if there is one sequence or one head."
+    "Each head gets its block of features of every token, even if there is only one sequence or one head."
     expect_split(rng, batch=2, n=5, heads=3, d_k=4)
     expect_split(rng, batch=1, n=4, heads=3, d_k=2)
     expect_split(rng, batch=3, n=4, heads=1, d_k=5)
@@ -307,7 +307,7 @@ def one_token(rng):
 
 @part(points=3, example="combine_heads(np.arange(12.0).reshape(1, 2, 3, 2))")
 def values(rng):
-    "Each token gets the concatenated features of all heads, even if there is one sequence or one head."
+    "Each token gets the concatenated features of all heads, even if there is only one sequence or one head."
     expect_combined(rng, batch=2, heads=3, n=5, d_k=4)
     expect_combined(rng, batch=1, heads=3, n=4, d_k=2)
     expect_combined(rng, batch=3, heads=1, n=4, d_k=5)
@@ -634,9 +634,9 @@ def inputs_unchanged(rng):
 #
 # One head could not report the contents of *two* other positions. Two heads can. The weights below are written by
 # hand. Each token holds its content (four random numbers) and its position (a one-hot vector). Head 0 attends to
-# the position before its own, head 1 to the one before that (the first positions wrap around). Both return the
-# content, and `W_O` puts the result of head 0 into the first four columns of the output and that of head 1 into
-# the next four.
+# the position before its own, and head 1 to the one before that (the first positions wrap around). Both return the
+# content, and `W_O` puts the result of head 0 into the first four columns of the output and that of head 1 into the
+# next four.
 
 # %% role="show" id="show_two_heads"
 rng = np.random.default_rng(0)
@@ -666,7 +666,7 @@ for i, back in enumerate([1, 2]):
     print(f"columns {i * width} to {i * width + 3} are the content {back} before, up to {error:.0e}")
 
 # %% [markdown] id="see_features"
-# **Every head reads all features.** Many texts say that head 0 sees the first `d_k` features of a token, head 1
+# **Every head reads all features.** Many texts say that head 0 sees the first `d_k` features of a token, and head 1
 # the next ones. Below, we change one feature of one token by 1; the table shows how far each head's output moves,
 # before `W_O`. If a head saw only its own features, there would be zeros.
 #
@@ -897,7 +897,7 @@ def from_memory(rng):
     "[0, 0, 1]]), 1)",
 )
 def one_head(rng):
-    "With one head, queries come from X, keys and values from the memory, each through its own weights."
+    "With one head, queries come from X, and keys and values from the memory, each through its own weights."
     expect_output(*with_memory(5, *decided_layer(rng, batch=1, n=10, num_heads=1, d_k=4)))
 
 
@@ -1158,8 +1158,8 @@ def whole_number(rng):
 # %% [markdown] id="see_costs"
 # **Look at it.** The first table splits the same layer into 1, 8, 64 and 512 heads. The second shows layers of
 # published models; its last column compares them with the same layer without sharing. The figure shows the share
-# of the work in scores and weighted values: it grows with the square of the length, the projections only with the
-# length. Where do they meet, and does this depend on the width?
+# of the work in scores and weighted values: it grows with the square of the length, and the projections only with
+# the length. Where do they meet, and does this depend on the width?
 
 # %% role="show" id="show_costs"
 print("d_model = 512   heads    d_k   parameters")

@@ -96,10 +96,10 @@ from mha_lib.heads import head_dim, split_heads, combine_heads
 # pip install safetensors tokenizers
 # ```
 #
-# and run the notebook again. The weights may also come from elsewhere, with the second line alone: write
+# and run the notebook again. You can also load the weights from elsewhere; then run only the second line. Write
 # `MiniLM.from_hub()` instead of `MiniLM()` in the next cell to download them once from the Hugging Face hub, or
 # `MiniLM(folder)` for a folder that contains `model.safetensors` and `tokenizer.json`. `minilm.py` accepts only the
-# right files (it compares their SHA-256). It contains all of the model but the attention: embeddings, norms,
+# right files (it compares their SHA-256). It contains all of the model but the attention: embeddings, norms and
 # feed-forward networks.
 
 # %% role="show" id="load_model"
@@ -533,8 +533,8 @@ for text, query, key in PAIRS:
 #
 # **Points** {points keep_heads} · **Book** *Real heads*, section *Heads that can go*
 #
-# To see what a head contributes, silence the others. A silent head adds nothing to the output: not its values,
-# not their mean, not a bias. The bias of `dense` belongs to no head and stays.
+# To see what a head contributes, silence the others. A silent head adds nothing to the output: neither its values
+# nor their mean nor a bias. The bias of `dense` belongs to no head and stays.
 #
 # <details><summary>Hint: where to silence</summary>
 #
@@ -544,8 +544,8 @@ for text, query, key in PAIRS:
 #
 # <details><summary>Hint: columns</summary>
 #
-# `dense` is stored as `(out, in)`, and `in` are the concatenated heads. Do not change the caller's array: a
-# product such as `W * columns` is a new one.
+# `dense` is stored as `(out, in)`, and `in` stands for the features of the concatenated heads. Do not change the
+# caller's array: a product such as `W * columns` is a new one.
 # </details>
 
 # %% role="solution" item="keep_heads"
@@ -856,13 +856,13 @@ if model:
 #
 # **Points** {points answers} · **Book** *Real heads*, all sections
 #
-# Replace `None`: numbers as numbers (an absolute error of 0.005 is allowed), choices as one letter in quotation
-# marks, "b" or "B". Each answer is worth one point. All questions are about the sample, and everything is counted
-# from 0; text 2 is "The teacher …". A *mean over the texts* is the mean of six numbers, one for each text. The
-# cells above print much of what you need, with your own code.
+# Replace each `None` by a number (an absolute error of 0.005 is allowed) or, for a choice, by one letter in
+# quotation marks, "b" or "B". Each answer is worth one point. All questions are about the sample, and everything is
+# counted from 0; text 2 is "The teacher …". A *mean over the texts* is the mean of six numbers, one for each text.
+# The cells above print much of what you need, with your own code.
 #
-# 1. `previous_layer` and `previous_head`: in which layer, and which head there, is the mean score over the texts
-#    for offset −1 largest? (Two answers.)
+# 1. `previous_layer` and `previous_head`: which layer, and which head in it, has the largest mean score over the
+#    texts for offset −1? (Two answers.)
 # 2. `next_layer` and `next_head`: the same for offset 1. (Two answers.)
 # 3. `next_score`: that largest mean score for offset 1. (Two decimals are enough. The book has another number,
 #    for other texts.)
@@ -871,13 +871,13 @@ if model:
 #     * `"b"`: nothing about meaning: the head attends to the previous token, which is "students"
 #     * `"c"`: the model was trained on this sentence
 # 5. `agreement_head`: in text 5, "are" belongs to "keys" and not to "cabinet", which is nearer. Which stored head
-#    of layer 3 puts more than half of the weight of "are" on "keys"? (Its number in the layer.)
+#    of layer 3 puts more than half of the weight of "are" on "keys"? (Give its number in the layer.)
 # 6. `too_wide`: in text 1, the street was too wide. What does head 3-1 do there with "it"?
 #     * `"a"`: it puts more weight on "street" than on "animal"
 #     * `"b"`: it puts more weight on "animal" than on "street"
 #     * `"c"`: it puts no weight on either
-# 7. `most_important`: for which stored head of layer 3 is `head_importance` on text 3 largest? (Its number in the
-#    layer. On all other texts it is another one.)
+# 7. `most_important`: for which stored head of layer 3 is `head_importance` on text 3 largest? (Give its number
+#    in the layer. On all other texts it is a different head.)
 # 8. `key_bias`: if zeros replace the bias of the keys, what changes in the results of `bert_attention`?
 #     * `"a"`: the attention weights and the output
 #     * `"b"`: the output only
@@ -994,7 +994,7 @@ parts = part_for_each(
 # "animal" (0.28) than on "street" (0.12).
 #
 # *An intervention.* Weight is not use. I would leave the head out (`keep_heads`) and measure what changes at "are",
-# and whether it changes more than without another head, and more than in sentences without such a noun between. If
+# and whether this is more than without another head, and more than in sentences without such a noun in between. If
 # the sentence is wrong, the output hardly moves, or it moves everywhere alike.
 
 # %% [markdown] id="hand_in"

@@ -58,9 +58,9 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # **How it is graded.** Hidden tests try other sizes and numbers, part by part; each part that passes earns its
 # points. Any code that meets the contract is right, a loop as well as one line. Use NumPy and nothing else.
 #
-# `batch` counts sequences, `n` queries, `m` keys and values. `d_k` is the width of a head's queries and keys,
-# `d_v` that of its values. No function changes its arguments in place. In a **mask**, `True` means that the query
-# *may* attend to the key.
+# `batch` counts sequences, `n` counts queries, and `m` counts keys and values. `d_k` is the width of a head's
+# queries and keys, and `d_v` that of its values. No function changes its arguments in place. In a **mask**, `True`
+# means that the query *may* attend to the key.
 
 # %% role="given" id="imports"
 import numpy as np
@@ -136,7 +136,7 @@ def values(rng):
 
 @part(points=1, example="softmax(np.array([[[0.0, 1.0], [2.0, 2.0], [5.0, 3.0]]]))")
 def any_number_of_axes(rng):
-    "The default axis is the last one, however many axes there are, some of size 1 among them."
+    "The default axis is the last one, however many axes there are and even if some have size 1."
     for shape in [(6,), (2, 5, 3), (3, 2, 4, 5), (1, 5), (3, 1)]:
         x = rng.normal(size=shape)
         expect_close(softmax(x), reference.softmax(x))
@@ -176,7 +176,7 @@ def rows_far_apart(rng):
 
 @part(points=1, example="softmax(np.array([0.0, 1000.0]))")
 def logits_far_apart_in_a_row(rng):
-    "Nothing overflows if one logit of a row lies thousands above another one, and one that lies 12 below counts."
+    "Nothing overflows if the logits of a row are thousands apart, and a logit 12 below the largest still counts."
     x = rng.permutation(np.array([-3000.0, 0.0, 0.5, 3000.0, 3000.7]))
     rows = x, x[::-1].copy(), rng.permutation(np.array([0.0, 0.2, 1000.0]))
     for row, weights in [(row, softmax(row)) for row in rows]:
@@ -492,7 +492,7 @@ def inputs_unchanged(rng):
 
 # %% [markdown] id="see_attention"
 # **Look at it.** Each token below *is* something (its key) and *looks for* something (its query): a noun looks
-# for its adjective, an adjective for its noun, a verb or an article for nouns. Each row of the map holds the
+# for its adjective, an adjective for its noun, and a verb or an article for nouns. Each row of the map holds the
 # weights of one token. Two nouns match the query of "watched": each gets almost half of the weight.
 
 # %% role="show" id="plot_weights"
@@ -841,7 +841,7 @@ for d_k in (4, 64, 1024):
 # The cell measures this. Every position holds four independent random numbers, its *content*. The target at each
 # position is the contents of the positions 1, 2, … k before it, side by side. The head's weights depend on
 # positions alone. A linear read-out, fitted by least squares, predicts the target from the head's output. The
-# cell prints the share of the target's variance that it explains: 1 is perfect, 0 is no better than the mean.
+# cell prints the share of the target's variance that it explains: 1 is perfect, and 0 is no better than the mean.
 #
 # As long as the weights do not depend on the contents, **h heads explain at most h/k**, for h ≤ k: each head adds
 # one weighted sum, and h sums hold h parts out of k.
@@ -882,8 +882,8 @@ print(f"k = 4, two heads:                     {explained(4, [[0.5, 0.5, 0, 0], [
 #
 # **Points** {points answers} · **Book** *One head*, section *Why √d_k*, and *The limit of one head*
 #
-# Replace `None`: numbers as numbers (0.5, not "1/2"; an absolute error of 0.005 is allowed), choices as one letter,
-# "b" or "B", in quotation marks. Each answer is worth one point.
+# Replace each `None` by a number (0.5, not "1/2"; an absolute error of 0.005 is allowed) or, for a choice, by one
+# letter in quotation marks, "b" or "B". Each answer is worth one point.
 #
 # **The scale.** The entries of q and k are independent with mean 0 and variance 1.
 #

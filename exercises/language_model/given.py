@@ -30,7 +30,7 @@ def attention(
 
     Returns:
         `(output, weights)` of shapes `(..., n, d_v)` and `(..., n, m)`, in the dtype of the arguments; in
-        float16 they may be off by 0.005, in bfloat16 by 0.03. A weight is 0 where the mask is False, and the
+        float16 they may be off by 0.005, and in bfloat16 by 0.03. A weight is 0 where the mask is False, and the
         weights of a query sum to 1. If the mask is False for all its keys, its weights and its output are 0.
         Gradients of the output reach Q, K and V, and none is infinite or NaN, even for queries without keys.
 
@@ -64,7 +64,7 @@ def attention(
 class FeedForward(nn.Module):
     """The feed-forward sublayer: down(gelu(up(x))), for every token by itself.
 
-    The submodules are linear layers with bias: `up` maps `d_model` features to `d_ff`, `down` maps them back.
+    The submodules are linear layers with bias: `up` maps `d_model` features to `d_ff`, and `down` maps them back.
     The GELU is the exact one, x · Φ(x), where Φ is the distribution function of the standard normal
     distribution; the approximation by tanh is off by up to 0.0005, too much here. There is no dropout.
 

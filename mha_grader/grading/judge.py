@@ -235,7 +235,7 @@ def describe_error(error: CallError, show_text: bool = False) -> tuple[Status, s
     if error.kind == "timeout":
         return "timeout", "your code did not finish within its time limit"
     if error.kind == "memory":
-        return "memory", "your code used more memory than it is allowed"
+        return "memory", "your code used more memory than it is allowed to use"
     if error.kind == "missing":
         return "error", f"the name {error.text!r} is not defined after your cell has run"
     if error.kind == "died":

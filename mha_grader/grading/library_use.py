@@ -74,7 +74,7 @@ def flags(
         One sentence for each line that uses a library's version of what was to be built, or for the lack of
         it where it was asked for.
     """
-    used = _used(source)
+    used = _first(_mentions(source), source)
     allowed = (*solution.asks_for, *solution.may_use)
     found = _lines(used, library, allowed)
     for helper in added:
@@ -97,11 +97,6 @@ def _lines(used: Mapping[str, tuple[int, str]], library: Sequence[str], allowed:
         elif name in HIDES:
             found.append(f"line {line} may run code that is not shown here, through {name}: {text}")
     return found
-
-
-@functools.lru_cache(maxsize=2)  # one after the other asks about the same cell
-def _used(source: str) -> Mapping[str, tuple[int, str]]:
-    return _first(_mentions(source), source)
 
 
 @functools.lru_cache(maxsize=256)  # solutions are the same for all students
@@ -195,7 +190,7 @@ def reaches_in(source: str, solution: Cell, added: Iterable[str] = ()) -> tuple[
 
 
 def _inner(source: str, names: frozenset[str]) -> list[tuple[str, tuple[int, str]]]:
-    used = _used(source)
+    used = _first(_mentions(source), source)
     return [(name, used[name]) for name in used if name in names]
 
 

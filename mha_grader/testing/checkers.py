@@ -20,7 +20,7 @@ def checker_heads(item: str, *, right: float, each: float) -> list[PartHead]:
         "accepts what is right",
         float(right),
         (),
-        "The check accepts every correct implementation, and rejects some mistake.",
+        "The check accepts every correct implementation, and rejects at least one mistake.",
     )
     heads = [accepts]
     for spec in candidates.wrong(item):

@@ -200,7 +200,7 @@ def expect_trained(module: Any, *shapes: tuple[int, ...]) -> None:
     right = sum(map(math.prod, shapes))
     expect(
         trained <= right,
-        f"the linear layers have {right} numbers together, but {trained} numbers of the layer require gradients",
+        f"the linear layers together have {right} numbers, but {trained} numbers of the layer require gradients",
     )
     frozen = any(not requires_grad and tuple(shape) in shapes for requires_grad, shape in found)
     expect(not frozen, "a weight or bias of a linear layer does not require gradients, so it is not trained")

@@ -463,7 +463,7 @@ MASK_FOR_EACH: dict[str, Tells] = {
 
 
 def always_causal(head: Head) -> bool:
-    """Later keys are hidden without a mask, of as many tokens as no mask was handed in for."""
+    """Later keys are hidden when no mask is given."""
     lower = np.tri(4)
     return close(head.weights(np.zeros(4), np.zeros(4)), lower / lower.sum(axis=1, keepdims=True))
 

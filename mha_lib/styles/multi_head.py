@@ -375,7 +375,7 @@ def multi_head_one_wide_product(
 def multi_head_contract_checked(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, num_heads: int, mask: Array | None = None
 ) -> Array:
-    """The arguments are looked at first, and anything else than what is allowed is an error."""
+    """The arguments are looked at first, and anything other than what is allowed is an error."""
     d_model = X.shape[-1]
     if any(W.shape != (d_model, d_model) for W in (W_Q, W_K, W_V, W_O)) or X.ndim != 3 or 0 in X.shape:
         raise ValueError("shapes that do not fit")

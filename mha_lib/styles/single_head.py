@@ -281,7 +281,7 @@ def decoder_mask_columns_erased(n: int, keep: Array | None = None) -> Array:
 def attention_contract_checked(
     Q: Array, K: Array, V: Array, mask: Array | None = None
 ) -> tuple[Array, Array]:
-    """The arguments are looked at first, and anything else than what is allowed is an error."""
+    """The arguments are looked at first, and anything other than what is allowed is an error."""
     n, m = Q.shape[-2], K.shape[-2]
     leading = {array.shape[:-2] for array in (Q, K, V)}
     if (

@@ -23,7 +23,7 @@ PITFALLS = (
     Pitfall(
         slug="parameters-of-one-head",
         title="One head counted",
-        symptom="The count is too small by the number of heads.",
+        symptom="The count is too small by a factor of the number of heads.",
         reason="You count one head's matrices, but the layer has num_heads of them.",
         fix="Multiply d_model × d_k by the number of heads.",
         passes=("one head",),
@@ -182,7 +182,7 @@ PITFALLS = (
         slug="flops-sizes-exchanged",
         title="n and d_model exchanged",
         symptom="The count is right only when n = d_model.",
-        reason="You square the wrong number: the projections cost n·d_model², the scores n²·d_model.",
+        reason="You square the wrong number: the projections cost n·d_model², and the scores cost n²·d_model.",
         fix="Write down the sizes of each product: (n, d_model) with (d_model, d_model), and (n, d_k) with "
         "(d_k, n).",
         passes=(),
@@ -190,8 +190,8 @@ PITFALLS = (
     Pitfall(
         slug="flops-of-softmax-counted",
         title="The softmax or the scale counted",
-        symptom="The count is too large by n² or a few n².",
-        reason="You count the softmax or the scale, but the contract leaves them out: they are no matrix products.",
+        symptom="The count is too large by n² or a small multiple of n².",
+        reason="You count the softmax or the scale, but only matrix products are to be counted.",
         fix="Count the matrix products only.",
         passes=(),
     ),

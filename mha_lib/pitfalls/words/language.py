@@ -56,10 +56,10 @@ PITFALLS = (
     ),
     Pitfall(
         slug="loss-reshaped",
-        title="A reshape in place of a transpose",
-        symptom="The loss does not fall as it should, since logits of different positions are mixed.",
-        reason="You bring the vocabulary to axis 1 by a reshape, which fills the new shape in the old order.",
-        fix="Use `logits.transpose(1, 2)`, or `logits.flatten(0, 1)` and `ids.flatten()`.",
+        title="Logits and tokens in different orders",
+        symptom="The loss does not fall as it should, since logits are compared with tokens of other positions.",
+        reason="You bring the vocabulary to axis 1 by a reshape, or flatten logits and tokens in different orders.",
+        fix="Use `logits.transpose(1, 2)`, or `logits.flatten(0, 1)` with `ids[:, 1:].flatten()`.",
         passes=(),
     ),
     Pitfall(

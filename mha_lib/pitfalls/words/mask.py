@@ -85,7 +85,7 @@ PITFALLS = (
         symptom="In a row whose kept scores lie far below the fill value, masked keys get the weight; if you "
         "remove it, nothing is left.",
         reason="You fill the masked scores with a number such as −10 or −1e4, or add it to them, but the "
-        "kept scores of a row may be as low.",
+        "kept scores of a row may be just as low.",
         fix="Fill with −inf, below which no score can lie.",
         passes=(
             "shape",
@@ -136,7 +136,7 @@ PITFALLS = (
         title="The mask's axes exchanged",
         symptom="There is an error when n ≠ m. When n = m, a causal mask hides the past.",
         reason="You transpose the mask, so what was said about query i and key j is applied to query j and key i.",
-        fix="Use the mask as it comes: one row for each query, one column for each key.",
+        fix="Use the mask as it comes: one row for each query, and one column for each key.",
         passes=("shape at n = m", "no mask"),
     ),
     Pitfall(
@@ -267,7 +267,8 @@ PITFALLS = (
         symptom="The mask has shape (m, n) instead of (n, m). When n = m, it shows the future instead of "
         "the past.",
         reason="You put the keys into the rows, but the scores have one row for each query.",
-        fix="Build a mask of shape (n, m): `np.arange(n)[:, None]` for the queries, `np.arange(m)` for the keys.",
+        fix="Build a mask of shape (n, m): `np.arange(n)[:, None]` for the queries, and `np.arange(m)` for "
+        "the keys.",
         passes=("shape at n = m", "boolean"),
     ),
     Pitfall(
@@ -343,8 +344,8 @@ PITFALLS = (
         slug="mask-batch-on-head-axis",
         title="The batch lined up with the heads",
         symptom="There is an error, or some heads are masked by another sequence's padding.",
-        reason="Your mask has lost its axis of size 1, or you fold heads and sequences in another order than the "
-        "masks, so that an axis of sequences lines up with the heads.",
+        reason="Your mask lacks the axis of the heads, or you fold heads and sequences in another order than the "
+        "masks.",
         fix="Add an axis of size 1 for the heads, (batch, 1, …, m), and keep batch and heads as two axes.",
         passes=("boolean", "every row keeps a key", "no keep"),
     ),

@@ -166,9 +166,9 @@ PITFALLS = (
     ),
     Pitfall(
         slug="qk-norm-squared",
-        title="Divided by another size than the length",
+        title="Divided by something other than the length",
         symptom="The scores are not cosines. If you divide by the sum of squares, long vectors become short, "
-        "and short ones long.",
+        "and short ones become long.",
         reason="You divide by the sum of squares or of absolute values, but the length is the root of the "
         "sum of squares.",
         fix="Use `norm(dim=-1, keepdim=True)`.",

@@ -195,7 +195,7 @@ PITFALLS = (
         slug="fused-qkv-order",
         title="The thirds in another order",
         symptom="The shapes are right, but a single token gets its query instead of its value.",
-        reason="You take the last third for the queries, but the order is queries, keys, values.",
+        reason="You take the last third for the queries, but the order is queries, keys and values.",
         fix="Cut along the features: `q, k, v = ….chunk(3, dim=-1)`, or the rows of the weight: `chunk(3)`.",
         passes=("shape", "finite"),
     ),

@@ -86,7 +86,7 @@ PITFALLS = (
         slug="rotary-exponent-positive",
         title="Later pairs rotate faster",
         symptom="The later pairs have rotated thousands of times after a few tokens.",
-        reason="You leave out the minus of the exponent, so later pairs rotate faster, but they should "
+        reason="You leave out the minus sign of the exponent, so later pairs rotate faster, but they should "
         "rotate more slowly.",
         fix="Use a negative exponent: base^(−2i/d_k).",
         passes=("shape", "finite"),

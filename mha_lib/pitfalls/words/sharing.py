@@ -152,7 +152,7 @@ PITFALLS = (
         slug="cache-wrong-axis",
         title="Old and new keys joined along the wrong axis",
         symptom="The first chunk is right. At the second, shapes do not fit.",
-        reason="You join along another axis than that of the tokens, so there seem to be more heads, sequences or "
+        reason="You join along an axis other than that of the tokens, so there seem to be more heads, sequences or "
         "features, and not more tokens.",
         fix="In `(batch, heads, n, d_k)` the tokens are on axis 2, in `(batch, n, d_model)` on axis 1.",
         passes=("one chunk",),
@@ -268,8 +268,8 @@ PITFALLS = (
     Pitfall(
         slug="cache-bytes-of-fixed-values",
         title="A fixed number of bytes for each value",
-        symptom="The result is the same for every `bytes_per_value`. With two bytes it is right by default, "
-        "and wrong for float32.",
+        symptom="The result is the same for every `bytes_per_value`. If you count two bytes, it is right by "
+        "default, and wrong for float32.",
         reason="You count a fixed number of bytes for each value, but the caller may ask for another number.",
         fix="Multiply by `bytes_per_value`.",
         passes=("default size",),

@@ -144,7 +144,7 @@ PITFALLS = (
     Pitfall(
         slug="normalised-without-exponential",
         title="Divided by the sum, without the exponential",
-        symptom="The weights grow in even steps with the logits; some may be negative or larger than 1.",
+        symptom="The weights grow linearly with the logits; some may be negative or larger than 1.",
         reason="You divide the logits themselves by a sum, but logits of both signs do not make weights "
         "between 0 and 1.",
         fix="Take the exponential first, so that every number is positive.",
@@ -188,7 +188,7 @@ PITFALLS = (
         slug="axes-of-one-dropped",
         title="Axes of size 1 are dropped",
         symptom="With a single sequence, head, token or feature, the result has too few axes.",
-        reason="You drop axes of size 1, with `squeeze` for instance, and among them may be one that belongs "
+        reason="You drop axes of size 1, with `squeeze` for instance, but one of them may be an axis that belongs "
         "there.",
         fix="Remove only the axis that you have added: index it, or give its number, as in `x.squeeze(1)`.",
         passes=("shape", "finite", "rows sum to 1"),

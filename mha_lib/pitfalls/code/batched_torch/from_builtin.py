@@ -176,6 +176,17 @@ def from_builtin_biases_shared(builtin: nn.MultiheadAttention) -> right.MultiHea
     return layer
 
 
+@mistake("weights-shared", "batched_torch.from_builtin", form="everything")
+def from_builtin_everything_shared(builtin: nn.MultiheadAttention) -> right.MultiHeadAttention:
+    """Wrong: every new parameter is a view of an old one."""
+    layer = from_builtin_biases_shared(builtin)
+    thirds = builtin.in_proj_weight.detach().chunk(3)  # (d_model, d_model) each
+    for linear, weight in zip(linears(layer), thirds, strict=True):
+        linear.weight = nn.Parameter(weight)
+    layer.out_proj.weight = builtin.out_proj.weight
+    return layer
+
+
 @mistake("parameters-frozen", "batched_torch.from_builtin", form="biases")
 def from_builtin_biases_frozen(builtin: nn.MultiheadAttention) -> right.MultiHeadAttention:
     """Wrong: the new biases ask for no gradient."""

@@ -116,6 +116,13 @@ def loss_reshaped(model: nn.Module, ids: Tensor) -> Tensor:
     return nn.functional.cross_entropy(logits, ids[:, 1:])
 
 
+@mistake("loss-reshaped", "language_model.loss", form="targets-transposed")
+def loss_targets_transposed(model: nn.Module, ids: Tensor) -> Tensor:
+    """Wrong: the logits are listed sequence by sequence, the next tokens place by place."""
+    logits = model(ids[:, :-1])  # (batch, n, vocab_size)
+    return nn.functional.cross_entropy(logits.flatten(0, 1), ids.T[1:].flatten())
+
+
 # --- forms -------------------------------------------------------------------------------------------------
 
 

@@ -152,6 +152,15 @@ def qk_norm_mask_inverted(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask
     return attended(g * (unit(q) @ unit(k).mT), v, None if mask is None else ~mask)
 
 
+@mistake("mask-fill-not-negative-enough", "modern_heads.qk_norm_attention")
+def qk_norm_mask_fill_100(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
+    """Wrong: a forbidden score is -100, but a score can be as low as -|g|."""
+    scores = g * (unit(q) @ unit(k).mT)  # (batch, heads, n, m)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -100.0)
+    return attended(scores, v, None)
+
+
 @mistake("mask-no-effect", "modern_heads.qk_norm_attention")
 def qk_norm_mask_ignored(q: Tensor, k: Tensor, v: Tensor, g: Tensor, mask: Mask = None) -> Tensor:
     """Wrong: the mask is taken and not used."""

@@ -134,6 +134,19 @@ def rotary_positions_told_by_size(x: Tensor, positions: Tensor, base: float = 10
     return torch.cat([first * cos - second * sin, first * sin + second * cos], dim=-1)
 
 
+@mistake("rotary-positions-told-by-size", "modern_heads.rotary", form="one-each")
+def rotary_position_for_each_sequence(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
+    """Wrong: if there are as many sequences as tokens, each sequence gets one of the positions `(n,)`."""
+    by = angles(positions, x.shape[-1], base)  # (n, d_k / 2) or (batch, n, d_k / 2)
+    if len(positions) == len(x) > 1:
+        by = by.reshape(
+            len(x), 1, -1, x.shape[-1] // 2
+        )  # (batch, 1, n, d_k / 2), but it may be (n, 1, 1, d_k / 2)
+    cos, sin = by.cos().to(x.dtype), by.sin().to(x.dtype)
+    first, second = x.chunk(2, dim=-1)
+    return torch.cat([first * cos - second * sin, first * sin + second * cos], dim=-1)
+
+
 @mistake("rotary-positions-on-head-axis", "modern_heads.rotary")
 def rotary_positions_on_head_axis(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
     """Wrong: positions `(batch, n)` meet the heads, since no axis is put in for them."""

@@ -236,6 +236,15 @@ mistake("heads-interleaved", "real_heads.bert_attention", form="split-and-merged
 )
 
 
+mistake("split-without-transpose", "real_heads.bert_attention", form="and-merged-by-reshape")(
+    bert_from(
+        variants("multi_head", "split_heads")["split-without-transpose"],
+        split=variants("multi_head", "split_heads")["split-without-transpose"],
+        combine=variants("multi_head", "combine_heads")["merge-without-transpose"],
+    )
+)
+
+
 @mistake("heads-interleaved", "real_heads.bert_attention", form="bias-of-values")
 def bert_bias_interleaved(
     x: Array, weights: Weights, num_heads: int, mask: Array | None = None
