@@ -223,7 +223,7 @@ def sdpa_attention(
 ) -> torch.Tensor:
     """The output of `attention`, through PyTorch's fused kernels.
 
-    The result for a query that may attend to nothing depends on the kernel.
+    What PyTorch's function gives for a query that may attend to nothing depends on the kernel.
 
     Args:
         Q, K, V, mask: as for `attention`, in every dtype and with any number of leading axes.

@@ -393,9 +393,9 @@ def one_token(rng):
     example="filled(TransformerBlock(4, 2, 6, False))(torch.eye(4)[None, :3])",
 )
 def post_norm(rng):
-    "Post-norm: the second sublayer gets the result of the first; norm1 and norm2 differ, and the GELU is exact."
+    "Post-norm: the second sublayer gets the result of the first, and norm1 and norm2 differ."
     expect_output(blocks(rng, False), tokens(rng, 2, 5, 6))
-    expect_output(blocks(rng, False, bent=True, norms_alike=False), tokens(rng, 2, 5, 6), tolerance=3e-5)
+    expect_output(blocks(rng, False, norms_alike=False), tokens(rng, 2, 5, 6))
 
 
 @part(
@@ -480,7 +480,7 @@ def no_dropout(rng):
     block.train()
     construct(block, "torch.manual_seed", int(rng.integers(1000)))
     expect_output((block, expected), x)
-    for norm_first in (True, False):
+    for norm_first in (False, True):
         block, expected = blocks(rng, norm_first)
         for given in ([x], [x, mask]):
             block.train()
@@ -494,7 +494,7 @@ def no_dropout(rng):
 @part(points=1, needs=("pre_norm", "post_norm_attention", "post_norm_feed_forward"))
 def gradient(rng):
     "Gradients of the output reach the input and all parameters, in both forms."
-    for norm_first in (True, False):
+    for norm_first in (False, True):
         block, expected = blocks(rng, norm_first)
         x = tokens(rng, 2, 5, 6)
         block(x)
@@ -524,7 +524,7 @@ def order_of_tokens_does_not_matter(rng):
 @part(points=1, needs="pre_norm_attention")
 def input_unchanged(rng):
     "The caller's tensors are unchanged."
-    for norm_first in (True, False):
+    for norm_first in (False, True):
         block, _ = blocks(rng, norm_first)
         block(tokens(rng, 2, 5, 6), tensor(random_mask(rng, 5, 5)))
         expect_unchanged(block, "the block")
