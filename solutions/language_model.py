@@ -19,6 +19,7 @@ from mha_grader.testing import (
     expect_unchanged,
     gradients,
     keep,
+    parameters_of,
     part,
     tensor,
 )
@@ -195,10 +196,12 @@ def each_sequence_by_itself(rng):
     "The logits of a sequence do not depend on others of its batch, or on earlier calls, in eval mode either."
     model, ids = model_of(rng), drawn(rng)
     expect_close(logits_of(model, ids[1:2]), logits_of(model, ids)[1:2], what="the logits")
-    got = logits_of(model, ids)
-    model.eval()
-    for _ in range(2):
-        expect_close(logits_of(model, ids), got, what="the logits of another call, in eval mode,")
+    for text in (ids, ids[:, :3]):  # several short ones would fit into the context
+        model.train()
+        got = logits_of(model, text)
+        model.eval()
+        for _ in range(2):
+            expect_close(logits_of(model, text), got, what="the logits of another call, in eval mode,")
 
 
 def text_of(rng, rule, batch):
@@ -219,7 +222,7 @@ def learns(rng):
     rule = rng.permutation(12)
     model = model_of(rng, 12, 32, 4, 5, CONTEXT)
     few, many = (
-        sum(value.numel() for value in each.state_dict().values())
+        sum(int(np.prod(shape)) for (shape,) in parameters_of(each, "shape"))
         for each in (model_of(rng, 12, 32, 4, 2, CONTEXT), model)
     )
     expect(few < many, "a model with more blocks should have more parameters")
