@@ -163,9 +163,10 @@ PITFALLS = (
     ),
     Pitfall(
         slug="flops-without-mixing",
-        title="The weights times V left out",
+        title="Half of the part that grows with n²",
         symptom="The part that grows with n² is 2·n²·d_model instead of 4·n²·d_model.",
-        reason="You count the scores, but the product of the weights with the values costs as much again.",
+        reason="You count one of the two products (the scores, the weights times V), or you count a multiplication "
+        "and the addition after it as one operation.",
         fix="Count both products, 2·n²·d_model each.",
         passes=(),
     ),

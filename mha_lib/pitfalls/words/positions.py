@@ -246,7 +246,7 @@ PITFALLS = (
     Pitfall(
         slug="window-unchecked",
         title="A window below 1 is accepted",
-        symptom="Every row of the mask is empty, and nothing says so.",
+        symptom="A window of 0, or a negative one, gives a mask, and nothing says so.",
         reason="You accept some or all windows below 1.",
         fix="Raise a ValueError that names `window`.",
         passes=("shape",),

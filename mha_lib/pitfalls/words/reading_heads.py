@@ -272,7 +272,7 @@ PITFALLS = (
     Pitfall(
         slug="importance-norm-of-everything",
         title="One norm over tokens and features",
-        symptom="The numbers are too large, and grow with the length of the text.",
+        symptom="The numbers have another size, which changes with the length of the text.",
         reason="You take one norm over tokens or sequences, but each token has its own change.",
         fix="Take the norm over the last axis only, then the mean.",
         passes=("shape", "finite", "one token"),

@@ -377,6 +377,13 @@ def attention_empty_row_nan(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) 
     return averaged(scores.softmax(dim=-1), V)
 
 
+@mistake("empty-row-nan", "batched_torch.attention", form="output-repaired")
+def attention_empty_row_repaired_in_the_output(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
+    """Wrong: only the output of such a row becomes 0; its weights and gradients are still NaN."""
+    output, weights = attention_empty_row_nan(Q, K, V, mask)
+    return output.nan_to_num(), weights
+
+
 @mistake("empty-row-uniform", "batched_torch.attention")
 def attention_empty_row_uniform(Q: Tensor, K: Tensor, V: Tensor, mask: Mask = None) -> Pair:
     """Wrong: a row in which all scores are equally low attends to everything alike."""

@@ -144,6 +144,14 @@ def window_clamped(n: int, m: int, window: int) -> Tensor:
     return (back >= 0) & (back < max(window, 1))
 
 
+def window_of_zero_is_no_limit(n: int, m: int, window: int) -> Tensor:
+    """Wrong: a window of 0 hides nothing but later keys."""
+    if window < 0:
+        raise ValueError(f"window={window} should not be negative")
+    back = how_far_back(n, m)
+    return (back >= 0) & (back < window) if window else back >= 0
+
+
 def window_unchecked_below_zero(n: int, m: int, window: int) -> Tensor:
     """Wrong: a negative window is taken, and hides everything."""
     if window == 0:
@@ -192,6 +200,7 @@ FORMS: dict[str, Callable[..., Tensor]] = {
     "mask-transposed/keys-first": window_transposed,
     "window-unchecked/clamped": window_clamped,
     "window-unchecked/below-zero": window_unchecked_below_zero,
+    "window-unchecked/zero-is-no-limit": window_of_zero_is_no_limit,
     "additive-mask/of-zeros": by_distance(
         lambda back, window, ahead: torch.zeros(back.shape).masked_fill(~right(back, window), float("-inf"))
     ),

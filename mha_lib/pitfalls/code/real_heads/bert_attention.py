@@ -327,6 +327,7 @@ def with_result(change: Function) -> Function:
 
 for form, change in {
     "axis-kept": lambda output, maps: (output, maps.mean(axis=1, keepdims=True)),
+    "repeated": lambda output, maps: (output, maps.mean(axis=1, keepdims=True).repeat(maps.shape[1], axis=1)),
     "first": lambda output, maps: (output, maps[:, 0]),
     "summed": lambda output, maps: (output, maps.sum(axis=1)),
 }.items():

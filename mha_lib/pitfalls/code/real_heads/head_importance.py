@@ -222,6 +222,9 @@ FORMS: dict[str, Function] = {
     "importance-norm-of-everything/of-a-sequence": of_changes(
         lambda change: np.linalg.norm(change, axis=(2, 3)).mean(axis=1)
     ),
+    "importance-norm-of-everything/of-a-sequence-per-token": of_changes(
+        lambda change: np.linalg.norm(change, axis=(2, 3)).mean(axis=1) / change.shape[2]
+    ),
     "importance-norm-of-everything/over-tokens": of_changes(
         lambda change: means(np.linalg.norm(change, axis=-2))
     ),
