@@ -30,7 +30,9 @@ PLATFORM: dict[Scheme, re.Pattern[str]] = {
         r"(?P<name>[^_]+)_(?P<number>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)", re.DOTALL | re.ASCII
     ),
     "canvas": re.compile(
-        r"(?:(?P<late_anonymous>LATE_)?(?P<anonymous>anon_[A-Za-z0-9]+)|(?P<name>.+?)(?P<late>_LATE)?_(?P<number>\d+))"
+        r"(?:(?P<late_anonymous>LATE_)?(?P<anonymous>anon_[A-Za-z0-9]+)|"
+        # a name has no words of another platform, which would leave the numbers to the student
+        r"(?P<name>(?:(?!_attempt_\d{4}(?:-\d\d){5}| - ).)+?)(?P<late>_LATE)?_(?P<number>\d+))"
         r"_(?:\d+_(?P<file>.+)|text\.html|link\.html)",
         re.DOTALL | re.ASCII,
     ),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from mha_grader.instructor.schemes import guess
 from tests.mha_grader.small_course import NAME
 
 from .conftest import submitted
@@ -93,3 +94,15 @@ def test_a_name_that_cannot_be_a_students_does_not_change_the_scheme(gather):
     time = "Nov 1, 2026 1133 PM"
     found = gather({f"1-9 - Cyd - {time}/{NOTEBOOK}": "1", f"2-9 - Cyd - {time} - {time}/{NOTEBOOK}": "2"})
     assert found.new == ["Cyd", f"Cyd - {time}"]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "words"),
+    [
+        ("blackboard", "Hw_{}_attempt_2026-11-01-23-33-00_"),
+        ("brightspace", "1{}-5 - Ann - Nov 1, 2026 1133 PM - "),
+    ],
+)
+def test_no_students_file_names_make_the_class_one_of_canvas(scheme, words):
+    crafted = [words.format(7) + f"x_101_{i}_heads-{i}.ipynb" for i in range(40)]
+    assert guess([words.format(1) + "heads.ipynb", *crafted]) == scheme
