@@ -80,13 +80,17 @@ def from_builtin_biases_left(builtin: nn.MultiheadAttention) -> right.MultiHeadA
     )
 
 
+def share(layer: right.MultiHeadAttention, name: str, packed: torch.Tensor) -> None:
+    """Make views of the three parts of a packed parameter, one of a linear layer each, the parameters `name`."""
+    for linear, part in zip(linears(layer), packed.detach().chunk(3), strict=True):
+        setattr(linear, name, nn.Parameter(part))
+
+
 @mistake("weights-shared", "batched_torch.from_builtin")
 def from_builtin_shared(builtin: nn.MultiheadAttention) -> right.MultiHeadAttention:
     """Wrong: the new parameters are views of the old ones."""
     layer = right.from_builtin(builtin)
-    thirds = builtin.in_proj_weight.detach().chunk(3)  # (d_model, d_model) each
-    for linear, weight in zip(linears(layer), thirds, strict=True):
-        linear.weight = nn.Parameter(weight)
+    share(layer, "weight", builtin.in_proj_weight)
     layer.out_proj = builtin.out_proj
     if builtin.out_proj.bias is None:
         layer.out_proj = right.from_builtin(builtin).out_proj
@@ -169,9 +173,7 @@ def from_builtin_biases_shared(builtin: nn.MultiheadAttention) -> right.MultiHea
     """Wrong: the new biases lie in the memory of the old ones."""
     layer = right.from_builtin(builtin)
     if builtin.in_proj_bias is not None:
-        thirds = builtin.in_proj_bias.detach().chunk(3)  # (d_model,) each
-        for linear, bias in zip(linears(layer), thirds, strict=True):
-            linear.bias = nn.Parameter(bias)
+        share(layer, "bias", builtin.in_proj_bias)
         layer.out_proj.bias = builtin.out_proj.bias
     return layer
 
@@ -180,9 +182,7 @@ def from_builtin_biases_shared(builtin: nn.MultiheadAttention) -> right.MultiHea
 def from_builtin_everything_shared(builtin: nn.MultiheadAttention) -> right.MultiHeadAttention:
     """Wrong: every new parameter is a view of an old one."""
     layer = from_builtin_biases_shared(builtin)
-    thirds = builtin.in_proj_weight.detach().chunk(3)  # (d_model, d_model) each
-    for linear, weight in zip(linears(layer), thirds, strict=True):
-        linear.weight = nn.Parameter(weight)
+    share(layer, "weight", builtin.in_proj_weight)
     layer.out_proj.weight = builtin.out_proj.weight
     return layer
 
