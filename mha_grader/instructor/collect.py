@@ -114,6 +114,7 @@ def _collect(
     result, known_people = Collected(), roster.load(course)
     files = _files(assignment, archive, members, extra.scheme, result, known_people)
     files = _told(archive, members, files, extra, result)
+    scheme = files[0].found.origin.scheme
     # One folder with a platform's names in it may also be a student's, who chose these names.
     unsure = extra.scheme is None and all(_plain_too(assignment, file) for file in files)
     known = origins.origins(course, assignment)
@@ -142,6 +143,11 @@ def _collect(
             result.refused[student] = f"in its place is what {whose.identity(there[student])} handed in"
         elif unsure and student in there:
             result.refused[student] = "these names can be read in two ways: say which with --scheme"
+        elif extra.scheme is None and student in there and there[student].scheme != scheme:
+            result.refused[student] = (
+                f"in its place is what {whose.identity(there[student])} handed in, and these names are read as "
+                f"those of {scheme}: if they are, add --scheme {scheme}"
+            )
     of = {student: theirs for student, theirs in of.items() if student not in result.refused}
     times = _times(archive, of, extra, known_people)
     chosen = _chosen(assignment, of, result, inner)

@@ -17,6 +17,7 @@ from mha_grader.instructor.origins import Origin, Scheme
 from mha_grader.instructor.roster import is_student_id
 
 NEARLY_ALL = 0.9
+HANDED_IN = (".ipynb", ".zip")
 LONGEST = 100  # bytes of a student's id
 
 # Moodle: Full Name_1234567_assignsubmission_file_/…, with the number that Moodle gives a participant of the
@@ -67,19 +68,35 @@ class Found:
 
 
 def guess(names: Iterable[str]) -> Scheme:
-    """The scheme that nearly all notebooks' names follow; `plain` if there is none.
+    """The platform's scheme that the names of nearly all hand-ins follow; `plain` if there is none.
 
-    The platform's words are those of the outermost folder, or of the one inside if all lie in one.
+    Of several schemes it is the one that most names follow. The platform that made the archive has put its words
+    before every name, also before one that a student chose to look like another platform's. The words are those of
+    the outermost folder, or of the one inside if all lie in one; what lies in a folder counts once.
+
+    Raises:
+        CourseError: if most hand-ins follow one, and too many do not.
     """
     paths = _paths(names)
-    paths = [path for path in paths if path[-1].lower().endswith(".ipynb")] or paths
-    for depth in (0, 1):
-        if depth and len({path[0] for path in paths}) > 1:
-            break
-        for scheme in PLATFORM:
-            fit = sum(read(scheme, depth, path) is not None for path in paths)
-            if fit and fit >= NEARLY_ALL * len(paths):
-                return scheme
+    for depth in (0, 1) if len({path[0] for path in paths}) == 1 else (0,):
+        pieces = {path[depth] for path in paths if len(path) > depth}
+        folders = {path[depth] for path in paths if len(path) > depth + 1}
+        # beside hand-ins lie files of the platform's own
+        handed_in = folders | {piece for piece in pieces if piece.lower().endswith(HANDED_IN)} or pieces
+        fits = {
+            scheme: {path[depth] for path in paths if read(scheme, depth, path) is not None}
+            for scheme in PLATFORM
+        }
+        counts = {scheme: len(fit & handed_in) for scheme, fit in fits.items()}
+        likely = [scheme for scheme in PLATFORM if counts[scheme] >= max(1, NEARLY_ALL * len(handed_in))]
+        if likely:
+            return max(likely, key=lambda scheme: len(fits[scheme]))
+        most = max(counts, key=lambda scheme: counts[scheme])
+        if 2 * counts[most] > len(handed_in):
+            raise CourseError(
+                f"{counts[most]} of {len(handed_in)} hand-ins are named by the scheme {most!r}, and the others "
+                f"are not: if the archive is of that platform, add --scheme {most}, and they are left out"
+            )
     return "plain"
 
 

@@ -1,7 +1,11 @@
 """Nobody's file may become somebody else's, whatever names an archive has."""
 
+import itertools
+
 import pytest
 
+from mha_grader.course.assignment import CourseError
+from mha_grader.instructor import roster
 from mha_grader.instructor.schemes import guess
 from tests.mha_grader.small_course import NAME
 
@@ -41,7 +45,9 @@ IDENTITIES = {  # an archive of others, what Eve adds to it, and what is hers of
     "a name as of Canvas in Moodle's": (MOODLES, f"Eve_7_{MOODLE}/leeann_1_2_{NOTEBOOK}", "Eve"),
     "another's words behind one's own in Moodle's": (
         MOODLES, f"Eve_7_{MOODLE}/Ann_0_{MOODLE}/{NOTEBOOK}", "Eve"),
-    "a folder before the platform's": (MOODLES, f"x/Ann_0_{MOODLE}/{NOTEBOOK}", None),
+    "a folder before the platform's": (
+        {f"Dan {number}_2{number}_{MOODLE}/{NOTEBOOK}": "of Dan" for number in range(9)} | MOODLES,
+        f"x/Ann_0_{MOODLE}/{NOTEBOOK}", None),
     "another's number under one's own name on Canvas": (
         {f"annlee_1_2_{NOTEBOOK}": "of ann"}, f"eve_1_3_{NOTEBOOK}", None),
     "a name on Canvas with another's number in it": (
@@ -96,13 +102,48 @@ def test_a_name_that_cannot_be_a_students_does_not_change_the_scheme(gather):
     assert found.new == ["Cyd", f"Cyd - {time}"]
 
 
-@pytest.mark.parametrize(
-    ("scheme", "words"),
-    [
-        ("blackboard", "Hw_{}_attempt_2026-11-01-23-33-00_"),
-        ("brightspace", "1{}-5 - Ann - Nov 1, 2026 1133 PM - "),
-    ],
-)
-def test_no_students_file_names_make_the_class_one_of_canvas(scheme, words):
-    crafted = [words.format(7) + f"x_101_{i}_heads-{i}.ipynb" for i in range(40)]
-    assert guess([words.format(1) + "heads.ipynb", *crafted]) == scheme
+# What each platform puts before the name of a file, by a student's number.
+WORDS = {
+    "moodle": "Ann_{}_assignsubmission_file_",
+    "canvas": "leeann_{}_1_",
+    "brightspace": "{}-5 - Ann - Nov 1, 2026 1133 PM - ",
+    "blackboard": "Hw_{}_attempt_2026-11-01-23-33-00_",
+    "moodle's folders": "Ann_{}_assignsubmission_file_/",
+    "brightspace's folders": "{}-5 - Ann - Nov 1, 2026 1133 PM/",
+    "gradescope": "submission_{}/",
+    "sakai": "Lee, Ann({})/Submission attachment(s)/",
+    "plain": "{}/",
+}
+
+
+@pytest.mark.parametrize(("platform", "another"), list(itertools.permutations(WORDS, 2)))
+def test_no_file_names_of_one_student_make_the_class_one_of_another_platform(platform, another):
+    ours = platform.partition("'")[0]
+    words = WORDS[another] if "/" in WORDS[platform] else WORDS[another].replace("/", "_")
+    # what the others handed in, how many they are, and how many files the one hands in
+    for ending, size, count in itertools.product(("zip", "ipynb", "py"), (1, 2), (1, 60)):
+        others = [WORDS[platform].format(number) + f"heads.{ending}" for number in range(1, size + 1)]
+        crafted = [WORDS[platform].format(7) + words.format(100 + i) + NOTEBOOK for i in range(count)]
+        assert guess([*others, *crafted, "index.html"]) == ours
+
+
+def test_names_of_which_too_many_are_odd_are_not_read_as_folders_of_students(course, gather):
+    odd = {f"a_b_{number}_{MOODLE}/{NOTEBOOK}": "of another" for number in (5, 6)}
+    with pytest.raises(
+        CourseError, match=r"3 of 5 hand-ins are named by the scheme 'moodle'.*--scheme moodle"
+    ):
+        gather(MOODLES | {f"Cyd_9_{MOODLE}/{NOTEBOOK}": "of Cyd"} | odd)
+    assert submitted(course) == {}
+    found = gather(MOODLES | odd, "moodle")
+    assert (found.new, found.left_out) == (["Ann", "Bob"], list(odd))
+
+
+def test_names_as_of_another_platform_replace_nothing_that_the_roster_finds(course, gather):
+    (course.root / roster.NAME).write_text("id,first_name,last_name,login,canvas\ns1,Ann,Lee,alee,11\n")
+    gather({f"Lee, Ann(alee)/Submission attachment(s)/{NOTEBOOK}": "of ann"})
+    again = {f"leeann_11_6_{NOTEBOOK}": "by canvas"}
+    found = gather(again)
+    assert list(found.refused) == ["s1"]
+    assert "add --scheme canvas" in found.refused["s1"]
+    assert submitted(course) == {f"s1/{NAME}/{NOTEBOOK}": "of ann"}
+    assert gather(again, "canvas").replaced == ["s1"]

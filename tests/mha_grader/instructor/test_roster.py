@@ -158,8 +158,9 @@ def test_two_platforms_tables_make_one_student(course, tmp_path):
     assert len(roster.load(course).students) == 5
 
 
-def by_groups(course, tmp_path, files):
-    return collect.collect(course, NAME, archive(files, tmp_path / "all.zip"), collect.Extra(groups=True))
+def by_groups(course, tmp_path, files, scheme=None):
+    extra = collect.Extra(scheme, groups=True)
+    return collect.collect(course, NAME, archive(files, tmp_path / "all.zip"), extra)
 
 
 def test_a_groups_hand_in_lies_with_its_first_member_and_counts_for_all(course, tmp_path):
@@ -178,9 +179,8 @@ def test_of_a_groups_different_hand_ins_the_last_counts_and_without_times_none(c
     by_groups(course, tmp_path, dict.fromkeys(canvas, "of both"))
     assert submitted(course) == {f"s1/{NAME}/{NOTEBOOK}": "of both"}
     folder = "{}-4 - {} - Nov {}, 2026 933 PM/" + NOTEBOOK
-    by_groups(
-        course, tmp_path, {folder.format(3, "Ann Lee", 2): "later", folder.format(5, "Bob Roe", 1): "earlier"}
-    )
+    brightspace = {folder.format(3, "Ann Lee", 2): "later", folder.format(5, "Bob Roe", 1): "earlier"}
+    by_groups(course, tmp_path, brightspace, "brightspace")
     assert submitted(course)[f"s1/{NAME}/{NOTEBOOK}"] == "later"
 
 
