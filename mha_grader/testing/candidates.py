@@ -6,7 +6,6 @@ sandbox of its own; the checker, in the student's process, can call it and see w
 
 from __future__ import annotations
 
-import builtins
 import functools
 import importlib
 import pkgutil
@@ -19,7 +18,7 @@ from mha_grader.sandbox import wire
 from mha_grader.sandbox.fork_server import Layout, Limits
 from mha_grader.sandbox.sandbox import Sandbox
 from mha_lib import pitfalls
-from mha_lib.styles import styles
+from mha_lib.styles import calls, styles
 
 # Executed in the candidates' sandbox, where `mha_lib` can be imported; it takes as long for each candidate.
 DEFINE = """\
@@ -48,22 +47,35 @@ def resolve(spec: str) -> Callable[..., Any]:
 
 
 def told(reply: dict[str, Any]) -> dict[str, Any]:
-    """What a checker learns of a call: values, or the builtin class of the error; nothing names their source."""
+    """What a checker learns of a call: values, or that there was an error; nothing names their source."""
     if reply["status"] == "ok":
         return {"status": "ok", "value": _nameless(reply["value"]), "after": _nameless(reply["after"])}
-    if reply["status"] == "error":
-        return {"status": "error", "type": next(filter(_can_be_raised, reply["types"]), "Exception")}
-    return {"status": "none"}
+    return {"status": "error" if reply["status"] == "error" else "none"}
 
 
-def _can_be_raised(name: str) -> bool:
-    """Whether this names a builtin class of errors that needs nothing but a text."""
-    kind = getattr(builtins, name, None)
-    return (
-        isinstance(kind, type)
-        and issubclass(kind, Exception)
-        and (kind is UnicodeError or not issubclass(kind, UnicodeError | BaseExceptionGroup))
-    )
+def call(
+    spec: str, args: Any, kwargs: Any, ask: Callable[[dict[str, Any]], dict[str, Any]]
+) -> dict[str, Any]:
+    """What a checker is told of a call, which is passed on if the contract of the candidate's item allows it.
+
+    Args:
+        spec: names the candidate.
+        args: what the checker sent.
+        kwargs: what the checker sent.
+        ask: has the candidate, which it knows as `candidate`, carry out a request.
+    """
+    sent = isinstance(args, list) and isinstance(kwargs, dict)
+    arguments = calls.allowed(spec.split("/", 1)[0], args, kwargs) if sent else None
+    if arguments is None:
+        return {"status": "outside"}
+    request: dict[str, Any] = {
+        "op": "call",
+        "target": "candidate",
+        "method": None,
+        "keep": None,
+        "after": True,
+    }
+    return told(ask({**request, "args": arguments[0], "kwargs": arguments[1]}))
 
 
 def _nameless(value: Any) -> Any:
@@ -97,6 +109,7 @@ class CandidateSandbox:
         """Nothing is started yet."""
         self._limits = limits
         self._sandbox: Sandbox | None = None
+        self._spec = ""
 
     def start(self, spec: str) -> None:
         """End the process of the candidate before, and define this one in a fresh one.
@@ -106,7 +119,7 @@ class CandidateSandbox:
         self.close()
         item, kind, name = spec.split("/", 2)
         assignment, item = item.split(".")
-        self._sandbox = Sandbox(layout(assignment), self._limits)
+        self._spec, self._sandbox = spec, Sandbox(layout(assignment), self._limits)
         source = DEFINE.format(kind=kind, assignment=assignment, item=item, name=name)
         reply = self._sandbox.ask(30.0, op="exec", label="candidate", source=source)
         if reply["status"] != "ok":
@@ -118,9 +131,9 @@ class CandidateSandbox:
         Raises:
             SandboxTimeout, SandboxMemory, SandboxDied: the call brought the sandbox down.
         """
-        assert self._sandbox is not None
-        request = {"method": None, "args": args, "kwargs": kwargs, "keep": None, "after": True}
-        return told(self._sandbox.ask(10.0, op="call", target="candidate", **request))
+        sandbox = self._sandbox
+        assert sandbox is not None
+        return call(self._spec, args, kwargs, lambda request: sandbox.ask(10.0, **request))
 
     def close(self) -> None:
         """Stop it."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from mha_grader.sandbox import wire
 from mha_grader.sandbox.requests import Operations, candidate, failure
-from mha_grader.testing.candidates import resolve, told
+from mha_grader.testing.candidates import call, resolve
 from mha_grader.testing.errors import CallError
 from mha_grader.testing.replies import read_reply
 
@@ -59,22 +59,13 @@ def answers_of(spec: str) -> Callable[[Any, Any], dict[str, Any]]:
     """What a checker is told when it calls a candidate, which is trusted and runs in this process."""
     operations = Operations({"candidate": resolve(spec)}, wire.same_bits)
 
-    def answer(args: Any, kwargs: Any) -> dict[str, Any]:
-        request: dict[str, Any] = {
-            "op": "call",
-            "target": "candidate",
-            "method": None,
-            "args": args,
-            "kwargs": kwargs,
-        }
-        request |= {"keep": None, "after": True}
+    def ask(request: dict[str, Any]) -> dict[str, Any]:
         try:
-            reply = _through_wire(operations.perform(_through_wire(request), _through_wire(request)))
+            return _through_wire(operations.perform(_through_wire(request), request))
         except Exception as error:
-            reply = failure(error)
-        return told(reply)
+            return failure(error)
 
-    return answer
+    return lambda args, kwargs: call(spec, wire.arriving(args), wire.arriving(kwargs), ask)
 
 
 def _through_wire(message: dict[str, Any]) -> dict[str, Any]:

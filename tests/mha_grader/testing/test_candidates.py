@@ -1,5 +1,7 @@
 """A student's checker judges functions that it can call and not look into."""
 
+import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,10 +9,14 @@ import pytest
 
 from mha_grader.grading.judge import NOT_WRITTEN, load_parts, run_parts
 from mha_grader.grading.session import Session
+from mha_grader.sandbox.requests import ERRORS
 from mha_grader.testing import candidates
 from mha_grader.testing.proxies import Recorder, local
+from mha_lib.styles import calls
 
+ROOT = Path(__file__).parents[3]
 ITEM = "single_head.causal_mask"
+CHECKED = "multi_head.split_heads"
 TEST = f'parts = checker_parts(check, "{ITEM}", right=3, each=0.5)'
 
 GOOD = """
@@ -137,18 +143,76 @@ def test_what_a_candidate_changes_in_place_is_changed_in_the_checkers_array():
         assert check.check("single_head.softmax/pitfall/input-changed-in-place")["accepted"] is False
 
 
-def test_a_candidates_error_arrives_as_that_error():
-    source = """
-def check(candidate):
-    try: candidate('x')
-    except ZeroDivisionError: pass
-    except Exception: return 1
-"""
-    with Session() as session:
-        session.execute("check", source, 10)
-        check = Recorder(session.perform).bind("check", lambda candidate: None)
-        reply = check.check("single_head.softmax/style/by logarithm")
-        assert reply == {"accepted": True, "returned": True}
+@pytest.mark.parametrize("spec", candidates.right(CHECKED) + candidates.wrong(CHECKED))
+def test_an_error_of_a_candidate_and_a_call_outside_of_its_contract_say_nothing_of_it(spec):
+    def check(candidate):
+        for arguments in [(np.ones((2, 3, 5)), 2), (np.ones(4), 2), (np.ones((2, 3, 4)), 2.0), (), ("x", 2)]:
+            try:
+                candidate(*arguments)
+            except Exception as error:
+                seen.append((type(error), str(error)))
+
+    seen = []
+    Recorder(local(check=check)).bind("check", lambda candidate: None).check(spec)
+    errors = [(ValueError, ERRORS["error"])] * (len(seen) - 4) + [(ValueError, ERRORS["outside"])] * 4
+    assert seen == errors
+
+
+def array(*shape):
+    return np.arange(float(np.prod(shape))).reshape(shape)
+
+
+MASK = np.tri(3, 5, dtype=bool)
+ALLOWED = [  # by an item: a call, and whether its contract has it
+    ("single_head.attention", (array(3, 4), array(5, 4), array(5, 2)), True),
+    ("single_head.attention", (array(3, 4), array(5, 4), array(5, 2), MASK), True),
+    ("single_head.attention", (array(2, 3, 4), array(2, 5, 4), array(2, 5, 2), MASK), True),
+    ("single_head.attention", (array(2, 6, 3, 4), array(2, 6, 5, 4), array(2, 6, 5, 2), MASK[None, None]), True),
+    ("single_head.attention", (array(2, 6, 3, 4), array(2, 6, 5, 4), array(2, 6, 5, 2), MASK[:1]), True),
+    ("single_head.attention", (array(1, 2, 6, 3, 4), array(1, 2, 6, 5, 4), array(1, 2, 6, 5, 2)), True),
+    ("single_head.attention", (array(2, 3, 4), array(2, 5, 4), array(2, 5, 2), MASK[None]), False),
+    ("single_head.attention", (array(3, 4), array(5, 4), array(5, 2), ~MASK), True),
+    ("single_head.attention", (array(3, 4), array(5, 4), array(5, 2), MASK & ~MASK), False),
+    ("single_head.attention", (array(3, 4), array(5, 4), array(5, 2), MASK * 1.0), False),
+    ("single_head.attention", (array(3, 4), array(5, 3), array(5, 2)), False),
+    ("single_head.attention", (array(3, 4), array(5, 4), array(6, 2)), False),
+    ("single_head.attention", (array(2, 3, 4), array(5, 4), array(5, 2)), False),
+    ("single_head.attention", (array(4), array(4), array(4)), False),
+    ("single_head.attention", (array(3, 4), array(5, 4), np.inf * np.ones((5, 2))), False),
+    ("multi_head.split_heads", (array(2, 3, 4), 2), True),
+    ("multi_head.split_heads", (array(2, 3, 4), 5), True),
+    ("multi_head.split_heads", (array(2, 3, 4).astype(int), np.int64(2)), True),
+    ("multi_head.split_heads", (array(2, 3, 4), 0), False),
+    ("multi_head.split_heads", (array(2, 3, 4), True), False),
+    ("multi_head.split_heads", (array(2, 0, 4), 2), False),
+    ("multi_head.split_heads", (array(3, 4), 2), False),
+    ("multi_head.split_heads", (array(2, 3, 4).tolist(), 2), False),
+    ("multi_head.split_heads", (array(2, 3, 4) * 1j, 2), False),
+    ("multi_head.split_heads", (array(2, 3, 4), 2, 2), False),
+    ("multi_head.multi_head_attention", (array(2, 3, 4), *[array(4, 4)] * 4, 2), True),
+    ("multi_head.multi_head_attention", (array(2, 3, 4), *[array(4, 4)] * 4, 2, np.tri(3, dtype=bool)), True),
+    ("multi_head.multi_head_attention", (array(2, 3, 4), *[array(4, 4)] * 4, 2, np.ones((2, 1, 1, 3), bool)), True),
+    ("multi_head.multi_head_attention", (array(2, 3, 4), *[array(4, 4)] * 4, 2, np.ones((2, 3, 3), bool)), False),
+    ("multi_head.multi_head_attention", (array(2, 3, 4), *[array(4, 4)] * 4, 3), False),
+    ("multi_head.multi_head_attention", (array(2, 3, 4), *[array(4, 3)] * 4, 2), False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("item", "arguments", "is_allowed"), ALLOWED)
+def test_a_call_is_passed_on_if_the_contract_has_it(item, arguments, is_allowed):
+    assert (calls.allowed(item, list(arguments), {}) is not None) == is_allowed
+
+
+def test_every_item_that_a_checker_is_written_for_has_its_calls():
+    sources = "".join(path.read_text("utf-8") for path in ROOT.glob("solutions/*.py"))
+    checked = re.findall(r'checker_parts\(\w+, "([\w.]+)"', sources)
+    assert len(checked) == 3
+    assert set(checked) == set(calls.CALLS)
+
+
+def test_the_arguments_that_a_candidate_gets_are_in_float64():
+    args, _ = calls.allowed(CHECKED, [np.arange(24, dtype=np.int32).reshape(2, 3, 4), 2], {})
+    assert args[0].dtype == np.float64
 
 
 def test_an_endless_checker_is_stopped():
