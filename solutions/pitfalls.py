@@ -43,8 +43,8 @@ reference = SimpleNamespace()  # in grading: the instructor's solutions by name
 # **How it is graded.** Your repaired functions meet the tests of earlier assignments, part by part. Your checks
 # get functions that they can call but not read: correct ones in many styles, which they must accept, and known
 # mistakes, which they should reject. Each rejected mistake earns points, but only if your check accepts every
-# correct function. A call that the contract does not allow raises a `ValueError`, whatever the function. Use NumPy and
-# nothing else.
+# correct function. A call that the contract does not allow raises a `ValueError`, whatever the function. Use NumPy
+# and nothing else.
 #
 # The words are those of earlier assignments: `batch` counts sequences, `n` queries and `m` keys; a head is `d_k`
 # wide, its values are `d_v` wide, and the layer is `d_model` wide. Masks are boolean, `True` = may attend. No

@@ -148,7 +148,8 @@ def attention(
         weights = scores.softmax(dim=-1)  # (..., n, m)
     else:
         empty = ~mask.any(dim=-1, keepdim=True)  # (..., n, 1): queries that may attend to nothing
-        scores = scores.masked_fill(~mask & ~empty, float("-inf"))  # a row of only -inf would give 0 / 0
-        weights = scores.softmax(dim=-1).masked_fill(empty, 0.0)  # (..., n, m)
+        hidden = ~mask & ~empty  # (..., n, m): a row of only -inf would give 0 / 0
+        bias = torch.zeros_like(mask, dtype=dtype).masked_fill(hidden, float("-inf"))  # (..., n, m)
+        weights = (scores + bias).softmax(dim=-1) * ~empty  # (..., n, m)
     weights = weights.to(V.dtype)
     return weights @ V, weights  # (..., n, d_v), (..., n, m)

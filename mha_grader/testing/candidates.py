@@ -18,7 +18,8 @@ from mha_grader.sandbox import wire
 from mha_grader.sandbox.fork_server import Layout, Limits
 from mha_grader.sandbox.sandbox import Sandbox
 from mha_lib import pitfalls
-from mha_lib.styles import calls, styles
+from mha_lib.pitfalls import calls
+from mha_lib.styles import styles
 
 # Executed in the candidates' sandbox, where `mha_lib` can be imported; it takes as long for each candidate.
 DEFINE = """\

@@ -55,7 +55,7 @@ def compose(
         stack = BlockStack(
             2 * n + CONTENT + KINDS, num_blocks, num_heads, 2 * d_model, n + CONTENT, d_model=d_model
         )
-        optimizer = torch.optim.Adam(stack.parameters(), lr=1e-2)
+        optimizer = torch.optim.Adam(stack.parameters(), lr=1e-2, fused=True)
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-2, total_steps=steps)
         for _ in range(steps):
             x, pointer, content = composition_batch(64, n)

@@ -105,7 +105,7 @@ def train_pair(
         d_out = len(offsets) * CONTENT
         first, second = start(apart, d_k, d_out, differ_in)
         bias = torch.zeros(d_out, dtype=torch.float64, requires_grad=True)
-        optimizer = torch.optim.Adam([*first.parameters(), *second.parameters(), bias], lr=2e-2)
+        optimizer = torch.optim.Adam([*first.parameters(), *second.parameters(), bias], lr=2e-2, fused=True)
         for _ in range(steps):
             x, target = make_batch(64)
             output, weights, other_weights = predict(x)

@@ -80,7 +80,7 @@ def train_recall(
     with reproducible(seed):
         layer = RecallLayer(kind, d_k)
         start, spread = products(layer)
-        optimizer = torch.optim.Adam(layer.parameters(), lr=lr)
+        optimizer = torch.optim.Adam(layer.parameters(), lr=lr, fused=True)
         for step in range(steps):
             keys, values = drawn_pairs(64, pairs)
             answers, scores = layer(keys, values)
@@ -174,7 +174,7 @@ def train_quiet(kind: str, steps: int = 600, seed: int = 0) -> Quiet:
     """Train a head of this kind, and measure it."""
     with reproducible(seed):
         layer = QuietLayer(kind)
-        optimizer = torch.optim.Adam(layer.parameters(), lr=1e-2)
+        optimizer = torch.optim.Adam(layer.parameters(), lr=1e-2, fused=True)
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-2, total_steps=steps)
         for _ in range(steps):
             x, target, _ = quiet_batch(64)

@@ -137,7 +137,7 @@ def train(
     """
     with reproducible(seed):
         layer = OrderLayer(kind, num_heads, d_k)
-        optimizer = torch.optim.Adam(layer.parameters(), lr=1e-2)
+        optimizer = torch.optim.Adam(layer.parameters(), lr=1e-2, fused=True)
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-2, total_steps=steps)
         for _ in range(steps):
             tokens = torch.randint(VOCABULARY, (64, n))

@@ -41,7 +41,7 @@ def minimise(
 
     Sources: Kingma and Ba 2015, Adam; Smith and Topin 2018, Super-Convergence, for the schedule.
     """
-    optimizer = torch.optim.Adam(parameters, lr=peak)
+    optimizer = torch.optim.Adam(parameters, lr=peak, fused=True)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, peak, total_steps=steps)
     for step in range(steps):
         if before_step:

@@ -12,7 +12,7 @@ from mha_grader.grading.session import Session
 from mha_grader.sandbox.requests import ERRORS
 from mha_grader.testing import candidates
 from mha_grader.testing.proxies import Recorder, local
-from mha_lib.styles import calls
+from mha_lib.pitfalls import calls
 
 ROOT = Path(__file__).parents[3]
 ITEM = "single_head.causal_mask"

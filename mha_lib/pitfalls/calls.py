@@ -5,6 +5,7 @@ call raises one and the same error, whatever the candidate. Nothing is refused h
 """
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ def multi_head_attention(
     return fit and (mask is None or is_mask(mask, (batch, num_heads, n, n)))
 
 
-CALLS = {
+CALLS: dict[str, Callable[..., bool]] = {
     "single_head.attention": attention,
     "multi_head.split_heads": split_heads,
     "multi_head.multi_head_attention": multi_head_attention,
@@ -54,7 +55,7 @@ def are_arrays(*values: Any) -> bool:
 
 def is_count(value: Any) -> bool:
     """Whether it is a whole number of at least 1."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= 1
 
 
 def is_mask(mask: Any, scores: tuple[int, ...]) -> bool:
