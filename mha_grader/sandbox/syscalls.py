@@ -2,8 +2,8 @@
 
 Left out is what reaches past the sandbox or past its limits: namespaces and mounts, other processes, the
 kernel's keyrings, memory that belongs to no process and so is not counted, sockets of every network and to the
-machine below this one, news of files that others use as well, and the large interfaces of the kernel that plain
-computing never needs.
+machine below this one, news of files that others use as well, numbers that are counted for the whole machine, and
+the large interfaces of the kernel that plain computing never needs.
 """
 
 from __future__ import annotations
@@ -67,11 +67,13 @@ ABSENT = {
     "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),
 }
-CLONE, MMAP, SOCKET, SETSOCKOPT, FCNTL = (56, 220), (9, 222), (41, 198), (54, 208), (72, 25)
+CLONE, MMAP, SOCKET, FCNTL = (56, 220), (9, 222), (41, 198), (72, 25)
+SETSOCKOPT, GETSOCKOPT = (54, 208), (55, 209)
 NEW_NAMESPACE = 0x7E020000  # all CLONE_NEW… flags
 SHARED_ANONYMOUS = 0x21  # MAP_SHARED | MAP_ANONYMOUS
 UNIX = 1  # sockets between processes of one machine: the only ones that lead anywhere in the sandbox
 SEND_BUFFER = 7  # SO_SNDBUF: the machine may allow much
+COOKIE = 57  # SO_COOKIE: a number that is counted up for the whole machine
 # F_SETLK, F_SETLKW and F_OFD_… of both: of locks on parts of a file there may be any number. F_SETLEASE and
 # F_NOTIFY tell when others use a file.
 NO_FCNTL = (6, 7, 37, 38, 1024, 1026)
@@ -125,6 +127,7 @@ def program(machine: str = platform.machine()) -> bytes | None:
             allow,
         ),
         _argument(SETSOCKOPT[column], 2, _step(_EQUAL, SEND_BUFFER, 0, 1), _refuse(errno.EPERM), allow),
+        _argument(GETSOCKOPT[column], 2, _step(_EQUAL, COOKIE, 0, 1), _refuse(errno.ENOPROTOOPT), allow),
         _argument(
             FCNTL[column],
             1,

@@ -171,8 +171,10 @@ def _dict(pairs: list[Any]) -> dict[Any, Any]:
 
 
 def _tensor(dtype: str, array: np.ndarray) -> Any:
-    import torch
-
+    try:
+        import torch
+    except ImportError as error:
+        raise ProtocolError("a tensor, where PyTorch is not installed") from error
     try:
         tensor = torch.from_numpy(array)
     except TypeError as error:

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import mha_lib
 from mha_grader.sandbox import wire
+from mha_grader.sandbox.asking import SandboxDied, SandboxMemory, SandboxTimeout
 from mha_grader.sandbox.fork_server import Layout, Limits
 from mha_grader.sandbox.sandbox import Sandbox
 from mha_lib import pitfalls
@@ -129,12 +130,17 @@ class CandidateSandbox:
     def call(self, args: Any, kwargs: Any) -> dict[str, Any]:
         """Call the candidate with what a checker sent; returns what goes back to the checker.
 
-        Raises:
-            SandboxTimeout, SandboxMemory, SandboxDied: the call brought the sandbox down.
+        A call that brings its process down gave no result; the next one finds a fresh process.
         """
-        sandbox = self._sandbox
-        assert sandbox is not None
-        return call(self._spec, args, kwargs, lambda request: sandbox.ask(10.0, **request))
+        try:
+            return call(self._spec, args, kwargs, self._ask)
+        except (SandboxTimeout, SandboxMemory, SandboxDied):
+            self.start(self._spec)
+            return told({"status": "none"})
+
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        assert self._sandbox is not None
+        return self._sandbox.ask(10.0, **request)
 
     def close(self) -> None:
         """Stop it."""

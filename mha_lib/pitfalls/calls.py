@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+MAX_SIZE = 200_000  # numbers in an array; a check needs some hundred
+
 
 def attention(Q: Any, K: Any, V: Any, mask: Any = None) -> bool:
     """Whether `single_head.attention` may be called with this."""
@@ -18,7 +20,7 @@ def attention(Q: Any, K: Any, V: Any, mask: Any = None) -> bool:
     *lead, n, d_k = Q.shape
     m = V.shape[-2]
     fit = K.shape == (*lead, m, d_k) and V.shape[:-2] == Q.shape[:-2]
-    return fit and (mask is None or is_mask(mask, (*lead, n, m)))
+    return fit and are_finite(Q, K) and (mask is None or is_mask(mask, (*lead, n, m)))
 
 
 def split_heads(x: Any, num_heads: Any) -> bool:
@@ -35,7 +37,11 @@ def multi_head_attention(
         return False
     batch, n, d_model = X.shape
     fit = all(weight.shape == (d_model, d_model) for weight in weights) and d_model % num_heads == 0
-    return fit and (mask is None or is_mask(mask, (batch, num_heads, n, n)))
+    if not fit:
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        Q, K = X @ W_Q, X @ W_K  # (batch, n, d_model)
+    return are_finite(Q, K) and (mask is None or is_mask(mask, (batch, num_heads, n, n)))
 
 
 CALLS: dict[str, Callable[..., bool]] = {
@@ -48,14 +54,23 @@ CALLS: dict[str, Callable[..., bool]] = {
 def are_arrays(*values: Any) -> bool:
     """Whether all are arrays of finite numbers, none of them empty."""
     return all(
-        isinstance(value, np.ndarray) and value.dtype == float and value.size > 0 and np.isfinite(value).all()
+        isinstance(value, np.ndarray)
+        and value.dtype == float
+        and 0 < value.size <= MAX_SIZE
+        and np.isfinite(value).all()
         for value in values
     )
 
 
+def are_finite(Q: np.ndarray, K: np.ndarray) -> bool:
+    """Whether all scores are finite, those of each head too, whatever the order in which they are added up."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(np.abs(Q) @ np.abs(K).swapaxes(-2, -1)).all())
+
+
 def is_count(value: Any) -> bool:
     """Whether it is a whole number of at least 1."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= 1
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
 def is_mask(mask: Any, scores: tuple[int, ...]) -> bool:
@@ -77,8 +92,8 @@ def allowed(item: str, args: list[Any], kwargs: dict[str, Any]) -> tuple[list[An
     """
     if item not in CALLS:
         return args, kwargs
-    args = [in_float64(value) for value in args]
-    kwargs = {name: in_float64(value) for name, value in kwargs.items()}
+    args = [plain(value) for value in args]
+    kwargs = {name: plain(value) for name, value in kwargs.items()}
     try:
         call = inspect.signature(CALLS[item]).bind(*args, **kwargs)
     except TypeError:
@@ -86,7 +101,12 @@ def allowed(item: str, args: list[Any], kwargs: dict[str, Any]) -> tuple[list[An
     return (args, kwargs) if CALLS[item](*call.args, **call.kwargs) else None
 
 
-def in_float64(value: Any) -> Any:
-    """An array of numbers in float64, since contracts ask for no other dtype; anything else as it is."""
-    numbers = isinstance(value, np.ndarray) and value.dtype.kind in "iuf"
-    return value.astype(np.float64) if numbers else value
+def plain(value: Any) -> Any:
+    """An array of numbers in float64, since contracts ask for no other dtype; NumPy's whole number as an int."""
+    if (
+        not isinstance(value, np.ndarray | np.integer)
+        or value.dtype.kind not in "iuf"
+        or value.size > MAX_SIZE
+    ):
+        return value
+    return int(value) if value.ndim == 0 and value.dtype.kind in "iu" else value.astype(np.float64)

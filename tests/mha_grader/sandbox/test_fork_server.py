@@ -147,7 +147,7 @@ def look(box, start):
     run(box, "found = [module.__name__ for module in modules if hasattr(module, 'left')]")
     run(box, "found += [os.environ['LEFT']] if 'LEFT' in os.environ else []")
     run(box, "found += [d for d in ('/tmp', '/home/student', '/dev/shm') if 'left' in os.listdir(d)]")
-    run(box, "found += [line for line in open('/proc/net/unix') if 'left' in line]")
+    run(box, "found += [line for line in open('/proc/self/net/unix') if 'left' in line]")
     run(box, "found += [name for name in os.listdir('/dev/pts') if name != 'ptmx']")
     devices = ("null", "zero", "full", "random", "urandom", "tty")
     run(box, f"found += [d for d in {devices} if os.stat('/dev/' + d).st_mtime > {start}]")

@@ -2,6 +2,7 @@
 
 import json
 import struct
+import sys
 from collections import OrderedDict, namedtuple
 
 import numpy as np
@@ -201,3 +202,15 @@ def test_noise_is_refused_and_nothing_else_happens(noise):
     except wire.ProtocolError:
         return
     assert isinstance(message, dict)
+
+
+def test_a_tensor_that_arrives_where_there_is_no_torch_is_no_message(monkeypatch):
+    frame = through_frame({"T": ["float32", [1]]}, bytes(4))
+    assert wire.parse(frame)["value"].shape == (1,)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(wire.ProtocolError, match="not installed"):
+        wire.parse(frame)
+
+
+def through_frame(node, payload):
+    return json.dumps({"value": node}).encode(), payload

@@ -179,9 +179,13 @@ ALLOWED = [  # by an item: a call, and whether its contract has it
     ("single_head.attention", (array(2, 3, 4), array(5, 4), array(5, 2)), False),
     ("single_head.attention", (array(4), array(4), array(4)), False),
     ("single_head.attention", (array(3, 4), array(5, 4), np.inf * np.ones((5, 2))), False),
+    ("single_head.attention", (array(3, 4) * 1e200, array(5, 4) * 1e200, array(5, 2)), False),
     ("multi_head.split_heads", (array(2, 3, 4), 2), True),
     ("multi_head.split_heads", (array(2, 3, 4), 5), True),
     ("multi_head.split_heads", (array(2, 3, 4).astype(int), np.int64(2)), True),
+    ("multi_head.split_heads", (array(2, 3, 4), np.array(2)), True),
+    ("multi_head.split_heads", (array(2, 3, 4), np.array(2.0)), False),
+    ("multi_head.split_heads", (np.ones((2, 1000, 1000), np.int8), 2), False),
     ("multi_head.split_heads", (array(2, 3, 4), 0), False),
     ("multi_head.split_heads", (array(2, 3, 4), True), False),
     ("multi_head.split_heads", (array(2, 0, 4), 2), False),
@@ -194,6 +198,7 @@ ALLOWED = [  # by an item: a call, and whether its contract has it
     ("multi_head.multi_head_attention", (array(2, 3, 4), *[array(4, 4)] * 4, 2, np.ones((2, 1, 1, 3), bool)), True),
     ("multi_head.multi_head_attention", (array(2, 3, 4), *[array(4, 4)] * 4, 2, np.ones((2, 3, 3), bool)), False),
     ("multi_head.multi_head_attention", (array(2, 3, 4), *[array(4, 4)] * 4, 3), False),
+    ("multi_head.multi_head_attention", (array(2, 3, 4), *[array(4, 4) * 1e160] * 4, 2), False),
     ("multi_head.multi_head_attention", (array(2, 3, 4), *[array(4, 3)] * 4, 2), False),
 ]  # fmt: skip
 
@@ -213,6 +218,19 @@ def test_every_item_that_a_checker_is_written_for_has_its_calls():
 def test_the_arguments_that_a_candidate_gets_are_in_float64():
     args, _ = calls.allowed(CHECKED, [np.arange(24, dtype=np.int32).reshape(2, 3, 4), 2], {})
     assert args[0].dtype == np.float64
+
+
+def test_a_call_that_brings_a_candidate_down_costs_the_checker_nothing():
+    source = """
+def check(candidate):
+    try: candidate(9000, 9000)  # its result is larger than what may be sent
+    except RuntimeError: assert candidate(2, 3).shape == (2, 3)
+    else: raise ValueError
+"""
+    with Session() as session:
+        session.execute("check", source, 10)
+        check = Recorder(session.perform).bind("check", lambda candidate: None)
+        assert check.check(candidates.right(ITEM)[0])["accepted"]
 
 
 def test_an_endless_checker_is_stopped():

@@ -234,6 +234,20 @@ def test_a_checker_cannot_remember_what_other_candidates_did(name):
     assert handed_in(source, kind=Remembering)[0] > 1
 
 
+@pytest.mark.parametrize(
+    "counter",
+    [
+        "import os\nassert [name for name in os.listdir('/proc') if not name.isdigit() and 'self' not in name]",
+        "open('/proc/stat')",
+        "open('/proc/vmstat')",
+        "import socket\nsocket.socket(socket.AF_UNIX).getsockopt(socket.SOL_SOCKET, 57, 8)  # SO_COOKIE",
+    ],
+)
+def test_nothing_is_seen_that_the_kernel_counts_for_the_whole_machine(counter):
+    with Session() as session:
+        assert session.execute("check", counter, 10) is not None
+
+
 def test_the_order_is_that_of_the_hand_in():
     digests = {}
     for source in ("x = 1", "x = 1 ", "x = 1"):
