@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import shutil
 import tempfile
 import zipfile
 from collections import defaultdict
@@ -35,14 +34,15 @@ from mha_grader.instructor.origins import Origin, Scheme
 from mha_grader.instructor.roster import Roster
 from mha_grader.instructor.schemes import guess
 from mha_grader.instructor.taken import (
-    MAX_MEMBERS,
-    UNREADABLE,
     File,
     choose,
     last_attempt,
+    members,
     name_of,
     notebooks_of,
     of_one_member,
+    open_zip,
+    read,
     unpacked,
 )
 
@@ -98,22 +98,19 @@ def collect(course: Course, assignment: str, archive: Path, extra: Extra = Extra
         CourseError: if it is no zip file, holds no hand-in of that scheme, or is too large.
     """
     try:
-        opened = zipfile.ZipFile(archive)
-    except (OSError, zipfile.BadZipFile) as error:
+        opened = open_zip(archive)
+    except CourseError as error:
         raise CourseError(f"cannot read {archive} as a zip file: {error}") from None
-    with opened, contextlib.ExitStack() as inner:
-        return _collect(course, assignment, opened, extra, inner)
+    with opened:
+        return _collect(course, assignment, opened, extra)
 
 
-def _collect(
-    course: Course, assignment: str, archive: zipfile.ZipFile, extra: Extra, inner: contextlib.ExitStack
-) -> Collected:
-    members = [info for info in archive.infolist() if not info.is_dir()]
-    if len(members) > MAX_MEMBERS:
-        raise CourseError(f"the archive holds {len(members)} files, and {MAX_MEMBERS} are allowed")
+def _collect(course: Course, assignment: str, archive: zipfile.ZipFile, extra: Extra) -> Collected:
     result, known_people = Collected(), roster.load(course)
-    files = _files(assignment, archive, members, extra.scheme, result, known_people)
-    files = _told(archive, members, files, extra, result)
+    if extra.groups and known_people is None:
+        raise CourseError("--groups needs a roster.csv, which says who is in which group")
+    files = _files(course, assignment, archive, extra.scheme, result, known_people)
+    files = _told(archive, files, extra, result)
     scheme = files[0].found.origin.scheme
     # One folder with a platform's names in it may also be a student's, who chose these names.
     unsure = extra.scheme is None and all(_plain_too(assignment, file) for file in files)
@@ -125,40 +122,42 @@ def _collect(
     else:
         ids, result.unknown = whose.by_roster(found, known_people)
     of, members_of = _by_student(files, ids, known_people if extra.groups else None)
+    taken = {student.casefold(): student for student in sorted(there)}
     for student, theirs in of.items():
+        if extra.groups:
+            of[student] = theirs = of_one_member(theirs, ids)
         who = {file.people for file in theirs}
-        if len(who) > 1 and extra.groups:
-            of[student] = theirs = of_one_member(theirs)
-            who = {file.people for file in theirs}
+        before = there.get(student)
         if len(who) > 1:
             names = sorted(" and ".join(map(whose.identity, people)) for people in who)
             result.refused[student] = f"it is said to be of {len(who)} people: {', '.join(names)}"
-        elif (
-            student in there
-            and not extra.groups
-            and whose.belongs_to_another(
-                theirs[0].people[0], there[student], by_the_roster=known_people is not None
-            )
-        ):
-            result.refused[student] = f"in its place is what {whose.identity(there[student])} handed in"
-        elif unsure and student in there:
-            result.refused[student] = "these names can be read in two ways: say which with --scheme"
-        elif extra.scheme is None and student in there and there[student].scheme != scheme:
+        elif taken.setdefault(student.casefold(), student) != student:
             result.refused[student] = (
-                f"in its place is what {whose.identity(there[student])} handed in, and these names are read as "
-                f"those of {scheme}: if they are, add --scheme {scheme}"
+                f"on some machines its folder would be that of {taken[student.casefold()]}"
+            )
+        elif before is None:
+            continue
+        elif whose.belongs_to_another(theirs[0].people, before, ids, known_people):
+            result.refused[student] = f"in its place is what {whose.identity(before)} handed in"
+        elif unsure:
+            result.refused[student] = "these names can be read in two ways: say which with --scheme"
+        elif extra.scheme is None and before.scheme != scheme:
+            result.refused[student] = (
+                f"in its place is what {whose.identity(before)} handed in, and these names are read as those of "
+                f"{scheme}: if they are, add --scheme {scheme}"
             )
     of = {student: theirs for student, theirs in of.items() if student not in result.refused}
-    times = _times(archive, of, extra, known_people)
-    chosen = _chosen(assignment, of, result, inner)
+    times = _times(of, members_of, extra, known_people)
+    chosen = _chosen(assignment, of, result)
     for student, notebooks in chosen.items():
         if student not in result.refused:
             _write(course.submitted / student, assignment, notebooks, times[student], student, result)
     who_handed_in = {
         student: dataclasses.replace(_origin(chosen[student], of[student]), members=members_of[student])
         for student in chosen
+        if student not in result.refused  # what was there is still there, late or not
     }
-    result.groups = [f"{s} ({len(of_group)})" for s in sorted(chosen) if (of_group := members_of[s])]
+    result.groups = [f"{s} ({len(of_group)})" for s in sorted(who_handed_in) if (of_group := members_of[s])]
     result.late = [student for student, origin in who_handed_in.items() if origin.late]
     origins.save(course, assignment, known | who_handed_in)
     return result
@@ -173,9 +172,9 @@ def _origin(chosen: Mapping[str, File], files: Sequence[File]) -> Origin:
 
 
 def _files(
+    course: Course,
     assignment: str,
     archive: zipfile.ZipFile,
-    members: list[zipfile.ZipInfo],
     scheme: Scheme | None,
     result: Collected,
     known_people: Roster | None,
@@ -183,18 +182,25 @@ def _files(
     """The files of students; the others are listed as left out.
 
     Raises:
-        CourseError: if there is none.
+        CourseError: if there is none, or if all lie in a student's folder.
     """
-    names = [name_of(info) for info in members]
+    infos = members(archive)
+    names = [name_of(info) for info in infos]
     guessed = scheme is None
     scheme = scheme or guess(names)
     depth = schemes.depth_of(scheme, names)
     paths = [name.split("/") for name in names]
+    if guessed and depth == 1 and (student := _student_around(course, known_people, paths)):
+        raise CourseError(
+            f"all files lie in one folder, {student!r}, and that is a student: add --scheme plain if it is the "
+            f"student's, or --scheme {scheme} if it holds what {scheme} gave you"
+        )
+    paths = schemes.unwrapped(paths) if scheme == "plain" else paths
     nobody = _only_folders(assignment, paths) if scheme == "plain" else set()
     files = []
-    for name, path, info in zip(names, paths, members, strict=True):
+    for name, path, info in zip(names, paths, infos, strict=True):
         if scheme == "plain":
-            found = None if schemes.unwrapped(path)[0] in nobody else schemes.read_plain(assignment, path)
+            found = None if path[0] in nobody else schemes.read_plain(assignment, path)
         else:
             found = schemes.read(scheme, depth, path)
             found = found if found and schemes.can_be_a_student(found.origin) else None
@@ -220,6 +226,18 @@ def _files(
     return files
 
 
+def _student_around(course: Course, known_people: Roster | None, paths: Sequence[list[str]]) -> str | None:
+    """The student who may have made the folder around all files, and chosen the names of those inside."""
+    folder = next(path[0] for path in paths if path[0] not in schemes.OUTSIDE)
+    if known_people is None:
+        is_student = (
+            schemes.can_be_a_student(Origin("plain", folder)) and (course.submitted / folder).is_dir()
+        )
+    else:
+        is_student = not isinstance(known_people.find(Origin("plain", folder)), str)
+    return folder if is_student else None
+
+
 def _is_one_folder(assignment: str, files: Sequence[File]) -> bool:
     """Whether all lie in one folder that is hardly a student's, as none has the assignment's name."""
     names = {file.found.file for file in files}
@@ -237,21 +255,14 @@ def _only_folders(assignment: str, paths: Iterable[list[str]]) -> set[str]:
     """Folders that are no student's: there are folders in them, and no notebook where a student's would be."""
     deeper, students = set(), set()
     for path in paths:
-        folder = schemes.unwrapped(path)[0]
         if schemes.read_plain(assignment, path) is None:
-            deeper.add(folder)
+            deeper.add(path[0])
         elif path[-1].lower().endswith(".ipynb"):
-            students.add(folder)
+            students.add(path[0])
     return deeper - students
 
 
-def _told(
-    archive: zipfile.ZipFile,
-    members: list[zipfile.ZipInfo],
-    files: list[File],
-    extra: Extra,
-    result: Collected,
-) -> list[File]:
+def _told(archive: zipfile.ZipFile, files: list[File], extra: Extra, result: Collected) -> list[File]:
     """The files with the people whom the platform names in a file of its own; others are listed as left out.
 
     Raises:
@@ -261,7 +272,7 @@ def _told(
     if scheme == "blackboard":
         told = _of_blackboard(files)
     elif scheme == "gradescope":
-        told = _of_gradescope(archive, members, files)
+        told = _of_gradescope(archive, files)
         result.left_out = [name for name in result.left_out if not name.endswith(metadata.GRADESCOPES)]
     elif scheme == "moodle" and extra.worksheet is not None:
         told = _of_moodle(files, extra.worksheet)
@@ -284,8 +295,8 @@ def _of_blackboard(files: list[File]) -> list[File | None]:
     users: dict[tuple[str, datetime | None], str] = {}
     for file in files:
         if not file.found.file and file.info.file_size <= MAX_OWN:
-            with contextlib.suppress(*UNREADABLE):
-                text = file.archive.read(file.info).decode("utf-8-sig", "replace")
+            with contextlib.suppress(CourseError):
+                text = read(file).decode("utf-8-sig", "replace")
                 before = file.found.origin.number
                 users[before, file.found.time] = metadata.blackboards_user(text, before)
     return [
@@ -298,20 +309,18 @@ def _attempt(file: File) -> tuple[str, datetime | None]:
     return file.found.origin.number, file.found.time
 
 
-def _of_gradescope(
-    archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], files: list[File]
-) -> list[File | None]:
+def _of_gradescope(archive: zipfile.ZipFile, files: list[File]) -> list[File | None]:
     depth = min(len(name_of(file.info).split("/")) for file in files)
     own = [
         info
-        for info in members
+        for info in members(archive)
         if PurePosixPath(name_of(info)).name == metadata.GRADESCOPES and name_of(info).count("/") < depth - 1
     ]
     if len(own) != 1 or own[0].file_size > metadata.MAX_GRADESCOPES:
         raise CourseError(f"Gradescope's archive needs its own {metadata.GRADESCOPES} beside the hand-ins")
     try:
-        submissions = metadata.gradescope(archive.read(own[0]))
-    except UNREADABLE as error:
+        submissions = metadata.gradescope(read(dataclasses.replace(files[0], info=own[0])))
+    except CourseError as error:
         raise CourseError(f"cannot read {metadata.GRADESCOPES}: {error}") from None
     told: list[File | None] = []
     for file in files:
@@ -371,9 +380,14 @@ def _by_student(
 
 
 def _times(
-    archive: zipfile.ZipFile, of: Mapping[str, list[File]], extra: Extra, known_people: Roster | None
+    of: Mapping[str, list[File]],
+    members_of: Mapping[str, tuple[str, ...]],
+    extra: Extra,
+    known_people: Roster | None,
 ) -> dict[str, datetime | None]:
     """When each student handed in, as far as anything says so; a table that is given counts first.
+
+    A time that it gives for one of a group is the group's.
 
     Raises:
         CourseError: if the table names somebody whom the roster does not know.
@@ -381,39 +395,37 @@ def _times(
     given = metadata.times_table(extra.times) if extra.times is not None else {}
     if known_people is not None:
         given = {known_people.named(student).id: time for student, time in given.items()}
-    return {student: given.get(student) or _time(archive, theirs) for student, theirs in of.items()}
+    told = {s: [given[each] for each in (s, *members_of[s]) if each in given] for s in of}
+    return {student: next(iter(told[student]), None) or _time(theirs) for student, theirs in of.items()}
 
 
-def _time(archive: zipfile.ZipFile, files: Iterable[File]) -> datetime | None:
+def _time(files: Iterable[File]) -> datetime | None:
     """When a student handed in, if the platform says so."""
     for file in last_attempt(files):
         if file.found.time:
             return file.found.time.astimezone()  # of this machine, if it has no zone
-        is_sakais = file.found.origin.scheme == "sakai" and file.info.file_size <= MAX_OWN
-        if is_sakais and name_of(file.info).endswith(f")/{TIMESTAMP}"):
-            with contextlib.suppress(*UNREADABLE):
-                return metadata.sakai_time(archive.read(file.info).decode("ascii", "replace"))
+        origin = file.found.origin  # a student's own file of that name lies deeper
+        is_sakais = origin.scheme == "sakai" and name_of(file.info) == f"{origin.place}{TIMESTAMP}"
+        if is_sakais and file.info.file_size <= MAX_OWN:
+            with contextlib.suppress(CourseError):
+                return metadata.sakai_time(read(file).decode("ascii", "replace"))
     return None
 
 
-def _chosen(
-    assignment: str, of: Mapping[str, list[File]], result: Collected, inner: contextlib.ExitStack
-) -> dict[str, dict[str, File]]:
+def _chosen(assignment: str, of: Mapping[str, list[File]], result: Collected) -> dict[str, dict[str, File]]:
     """The notebooks of each student; those who have too much are refused.
 
     Raises:
         CourseError: if all together are too much.
     """
     chosen = {}
-    zips = 0
     for student in sorted(of):
         files = last_attempt(of[student])
         packed = [file for file in files if file.found.file.lower().endswith(".zip")]
         if not notebooks_of(files) and packed:
-            zips += sum(file.info.file_size for file in packed)
             try:
-                files = unpacked(packed, zips, inner)
-            except (CourseError, *UNREADABLE) as error:
+                files = unpacked(packed)
+            except CourseError as error:
                 result.refused[student] = f"its zip file cannot be taken: {error}"
                 continue
         notebooks = choose(assignment, files)
@@ -449,10 +461,9 @@ def _write(
         fresh.mkdir()
         try:
             for name, file in notebooks.items():
-                with file.archive.open(file.info) as source, (fresh / name).open("xb") as target:
-                    shutil.copyfileobj(source, target)
-        except UNREADABLE as error:
-            result.refused[student] = f"damaged or not readable: {error}"
+                (fresh / name).write_bytes(read(file))
+        except CourseError as error:
+            result.refused[student] = str(error)
             return
         if time is not None:
             (fresh / TIMESTAMP).write_text(f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC\n")

@@ -69,7 +69,7 @@ def _time(text: Any) -> datetime | None:
         time = yaml.safe_load(text) if isinstance(text, str) else None
     except (yaml.YAMLError, ValueError):
         return None
-    if not isinstance(time, datetime):
+    if not isinstance(time, datetime) or not 2000 <= time.year < 2100:
         return None
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
@@ -90,7 +90,8 @@ def sakai_time(text: str) -> datetime | None:
     """The time in Sakai's timestamp.txt, which is written as 20261101233000000, in UTC."""
     digits = text.strip()[:14]
     try:
-        return datetime.strptime(digits, "%Y%m%d%H%M%S").replace(tzinfo=UTC) if digits.isdecimal() else None
+        is_time = digits.isdecimal() and digits.startswith("20")
+        return datetime.strptime(digits, "%Y%m%d%H%M%S").replace(tzinfo=UTC) if is_time else None
     except ValueError:
         return None
 

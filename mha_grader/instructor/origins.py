@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from mha_grader.course.assignment import CourseError
 from mha_grader.course.folders import Course
 from mha_grader.course.store import write_whole
 
@@ -24,8 +25,8 @@ class Origin:
     name: str = ""  # as the platform has it
     number: str = ""  # Moodle: of the participant in this one assignment; else: of the user, or the login
     late: bool = False  # Canvas says so; Moodle does not say
-    email: str = dataclasses.field(default="", compare=False)
-    id_number: str = dataclasses.field(default="", compare=False)  # Moodle's of the user, from its worksheet
+    email: str = ""
+    id_number: str = ""  # Moodle's of the user, from its worksheet
     place: str = dataclasses.field(default="", compare=False)  # the platform's own words before a file's name
     members: tuple[str, ...] = dataclasses.field(default=(), compare=False)  # ids of a group that handed in
 
@@ -38,12 +39,22 @@ class Origin:
 
 
 def origins(course: Course, assignment: str) -> dict[str, Origin]:
-    """Who the students are whose hand-ins were collected, by id; empty if none were."""
+    """Who the students are whose hand-ins were collected, by id; empty if none were.
+
+    Raises:
+        CourseError: if what was written down cannot be read.
+    """
+    path = _path(course, assignment)
     try:
-        data = json.loads(_path(course, assignment).read_text("utf-8"))
+        data = json.loads(path.read_text("utf-8"))
+        return {student: _origin(origin) for student, origin in data.items()}
     except FileNotFoundError:
         return {}
-    return {student: _origin(origin) for student, origin in data.items()}
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise CourseError(
+            f"cannot read {path}, which says whose hand-ins are whose: {error}; restore it, or remove it and "
+            "collect with --scheme"
+        ) from None
 
 
 def _origin(data: dict[str, Any]) -> Origin:

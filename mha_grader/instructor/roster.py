@@ -79,8 +79,11 @@ UNIQUE = ("id", "email", "login", "moodle", "canvas", "brightspace", "brightspac
 
 
 def same(text: str) -> str:
-    """What two ways of writing a login, a number or an address have in common."""
-    return unicodedata.normalize("NFC", text.strip()).casefold()
+    """What two ways of writing a login, a number or an address have in common: spaces around it, and capitals.
+
+    No other sign stands for one of these, such as a long s for an s, which somebody else could sign up with.
+    """
+    return unicodedata.normalize("NFC", text.strip()).lower()
 
 
 def same_name(text: str) -> str:
@@ -113,6 +116,11 @@ class Roster:
             [s for s in self.students for f in fields if same(getattr(s, f)) == same(value)] if value else []
         )
 
+    def _called(self, fields: Sequence[str], value: str) -> list[Student]:
+        """The students whom a platform calls so: by the first of some fields that they have, since it is theirs."""
+        first = {s: next(filter(None, (getattr(s, f) for f in fields)), "") for s in self.students}
+        return [s for s, name in first.items() if value and same(name) == same(value)]
+
     def named(self, text: str) -> Student:
         """The student whom an instructor names by id, login, e-mail address or full name.
 
@@ -135,7 +143,8 @@ class Roster:
         """
         column = NUMBERS[origin.scheme]
         by_address = set(self._holders(("email",), origin.email))
-        known = set(self._holders(column, origin.user)) | by_address
+        find = self._holders if origin.scheme == "plain" else self._called
+        known = set(find(column, origin.user)) | by_address
         if len(known) == 1:
             (student,) = known
             if origin.scheme in OWN_NUMBERS and student.email and origin.email and not by_address:
@@ -158,7 +167,7 @@ class Roster:
 
     def group_of(self, student: Student) -> tuple[Student, ...]:
         """All members of a student's group, in the roster's order; only the student if there is no group."""
-        members = tuple(s for s in self.students if s.group and same(s.group) == same(student.group))
+        members = tuple(s for s in self.students if s.group and s.group.strip() == student.group.strip())
         return members or (student,)
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import io
 import re
-import shutil
-import tempfile
 import unicodedata
 import zipfile
-import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from mha_grader.course.assignment import CourseError
 from mha_grader.grading.rebuild import MAX_BYTES
@@ -21,9 +20,8 @@ from mha_grader.instructor.origins import Origin
 from mha_grader.instructor.schemes import Found
 
 MAX_MEMBERS = 200_000  # files in an archive
-MAX_ZIPS = 2**30  # bytes of all zip files that students handed in
-# RuntimeError: encrypted; NotImplementedError: compressed in a way that Python does not know.
-UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)
+# What zip files hold; Python unpacks the other kinds, which nobody needs, without a limit.
+KINDS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 @dataclass(frozen=True)
@@ -34,6 +32,52 @@ class File:
     info: zipfile.ZipInfo
     archive: zipfile.ZipFile
     people: tuple[Origin, ...]  # all who handed it in
+    packed: zipfile.ZipInfo | None = None  # the zip file in the archive that it lies in, if it lies in one
+
+
+def read(file: File) -> bytes:
+    """A file's content.
+
+    Raises:
+        CourseError: if it is damaged, packed in an unusual way, or too large.
+    """
+    if file.packed is None:
+        return _read(file.archive, file.info)
+    with open_zip(io.BytesIO(_read(file.archive, file.packed))) as packed:
+        return _read(packed, file.info)
+
+
+def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    if info.compress_type not in KINDS:
+        raise CourseError("it is compressed in an unusual way")
+    try:
+        with archive.open(info) as source:
+            data = source.read(MAX_BYTES + 1)
+    except Exception as error:  # what zipfile meets in damaged data, it raises as it is
+        raise CourseError(f"damaged or not readable: {error}") from None
+    if len(data) > MAX_BYTES:
+        raise CourseError(f"more than {MAX_BYTES // 2**20} MB")
+    return data
+
+
+def open_zip(source: Path | io.BytesIO) -> zipfile.ZipFile:
+    """A zip file.
+
+    Raises:
+        CourseError: if it is none, damaged, or has too many files.
+    """
+    try:
+        opened = zipfile.ZipFile(source)
+    except Exception as error:  # as in `_read`
+        raise CourseError(f"it is damaged or none: {error}") from None
+    if len(opened.infolist()) > MAX_MEMBERS:
+        raise CourseError(f"it holds {len(opened.infolist())} files, and {MAX_MEMBERS} are allowed")
+    return opened
+
+
+def members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    """The files in an archive, without folders."""
+    return [info for info in archive.infolist() if info.filename and not info.is_dir()]
 
 
 def name_of(info: zipfile.ZipInfo) -> str:
@@ -53,11 +97,17 @@ def last_attempt(files: Iterable[File]) -> list[File]:
     return [file for file in files if file.found.time == max(times)] if times else files
 
 
-def of_one_member(files: list[File]) -> list[File]:
-    """Of what several members of a group handed in: the last, if it is not the same; all if no times are told."""
+def of_one_member(files: list[File], ids: Mapping[Origin, str]) -> list[File]:
+    """Of what several members of a group handed in: the last, if it is not the same.
+
+    All if no times are told, or if two people are said to be one student.
+    """
     of: defaultdict[tuple[Origin, ...], list[File]] = defaultdict(list)
     for file in files:
         of[file.people].append(file)
+    people = {person for together in of for person in together}
+    if len({ids[person] for person in people}) < len(people):
+        return files
     notebooks = {people: notebooks_of(theirs) for people, theirs in of.items()}
     who = [people for people, theirs in notebooks.items() if theirs]
     if not who:
@@ -77,30 +127,23 @@ def notebooks_of(files: Iterable[File]) -> list[File]:
     return [file for file in files if file.found.file.lower().endswith(".ipynb")]
 
 
-def unpacked(packed: Sequence[File], so_far: int, inner: contextlib.ExitStack) -> list[File]:
+def unpacked(packed: Sequence[File]) -> list[File]:
     """The notebooks in the zip file that a student handed in. A zip file in that one is not opened.
 
     Raises:
-        CourseError: if there are several zip files, or it is too large.
+        CourseError: if there are several zip files, or it cannot be read.
     """
     if len(packed) > 1:
         raise CourseError("there are several, and no notebook")
     (file,) = packed
-    if file.info.file_size > MAX_BYTES or so_far > MAX_ZIPS:
-        raise CourseError(f"more than {min(MAX_BYTES, MAX_ZIPS) // 2**20} MB")
-    copy = inner.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
-    with file.archive.open(file.info) as source:
-        shutil.copyfileobj(source, copy)
-    opened = inner.enter_context(zipfile.ZipFile(copy))
-    members = [info for info in opened.infolist() if not info.is_dir()]
-    if len(members) > MAX_MEMBERS:
-        raise CourseError(f"it holds {len(members)} files")
+    with open_zip(io.BytesIO(read(file))) as inside:
+        found = [(info, name_of(info).split("/")) for info in members(inside)]
     return [
         dataclasses.replace(
-            file, found=dataclasses.replace(file.found, file=path[-1]), info=info, archive=opened
+            file, found=dataclasses.replace(file.found, file=path[-1]), info=info, packed=file.info
         )
-        for info in members
-        if (path := name_of(info).split("/"))[0] not in schemes.OUTSIDE and not path[-1].startswith("._")
+        for info, path in found
+        if path[0] not in schemes.OUTSIDE and not path[-1].startswith("._")
     ]
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from mha_grader.course.folders import Course
 from mha_grader.instructor.origins import Origin
-from mha_grader.instructor.roster import Roster
+from mha_grader.instructor.roster import OWN_NUMBERS, Roster
 
 BY_NUMBER = ("canvas", "sakai", "blackboard", "gradescope")  # whose numbers (or logins) are a user's for good
 
@@ -47,7 +47,7 @@ def by_platform(found: Collection[Origin], known: Mapping[str, Origin]) -> dict[
     same = {identity(origin): student for student, origin in known.items()}
     several = Counter(name for name, _ in {(origin.name, origin.number) for origin in found})
     ids: dict[Origin, str] = {}
-    taken = set(known)
+    taken = {student.casefold() for student in known}
     for origin in sorted(found, key=lambda origin: (origin.name, origin.number)):
         student = origin.number if origin.scheme in BY_NUMBER else origin.name
         if identity(origin) in same:
@@ -55,23 +55,39 @@ def by_platform(found: Collection[Origin], known: Mapping[str, Origin]) -> dict[
         elif origin.scheme not in (*BY_NUMBER, "plain"):
             if several[origin.name] > 1:
                 student = f"{origin.name} ({origin.number})"
-            while student in taken:
+            while student.casefold() in taken:
                 student = f"{student} ({origin.number})"
         ids[origin] = same[identity(origin)] = student
-        taken.add(student)
+        taken.add(student.casefold())
     return ids
 
 
-def belongs_to_another(origin: Origin, before: Origin, *, by_the_roster: bool) -> bool:
-    """Whether what lies in a student's place is of somebody else than the one who hands in now.
+def belongs_to_another(
+    people: Sequence[Origin], before: Origin, ids: Mapping[Origin, str], roster: Roster | None
+) -> bool:
+    """Whether what lies in a student's place is of somebody else than those who hand in now.
 
-    The roster has found one student for both; only Moodle's numbers of one assignment can still tell that a name
-    has changed hands.
+    Args:
+        people: who hand in now, several if it is a group.
+        before: who handed in what is there.
+        ids: whose ids are whose.
+        roster: if there is one, it has found one student for both. But a name may have changed hands, or a number
+            that students enter themselves; what else the platform tells of the person would tell.
     """
-    if not by_the_roster:
-        return identity(origin) != identity(before)
-    return (
-        before.scheme == origin.scheme == "moodle"
-        and not origin.user
-        and "" != before.number != origin.number
+    if roster is None:
+        return any(identity(person) != identity(before) or _differ(person, before) for person in people)
+    student = roster.find(before)
+    same = (
+        person
+        for person in people
+        if len(people) == 1 or isinstance(student, str) or ids.get(person) == student.id
     )
+    return any(person.scheme == before.scheme and _differ(person, before) for person in same)
+
+
+def _differ(person: Origin, before: Origin) -> bool:
+    """Whether what a platform tells of two people with one name or number is not the same."""
+    if person.scheme in OWN_NUMBERS:
+        return "" != before.email != person.email != ""
+    by_name = person.scheme in ("moodle", "brightspace") and not person.id_number
+    return by_name and "" != before.number != person.number

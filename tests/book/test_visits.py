@@ -96,7 +96,7 @@ def test_a_telephone_cuts_nothing_and_does_not_scroll_sideways(visited, width):
     assert visited.evaluate(CUT, [width, True]) == []
 
 
-# The theme lets the keyboard reach what scrolls, anew 0.3 s after a window has another size. Printing gives it none.
+# The theme lets the keyboard reach what scrolls, anew 0.3 s after a window has another size. Printing is none.
 NO_NEWS_OF_SIZES = "addEventListener('resize', event => event.stopImmediatePropagation(), {capture: true})"
 
 

@@ -1,5 +1,6 @@
 """Hand-ins out of the archives of Moodle and Canvas, and what an archive must not be able to do."""
 
+import contextlib
 import io
 import shutil
 import struct
@@ -11,7 +12,7 @@ from nbgrader.plugins import ExtractorPlugin
 from setuptools.archive_util import UnrecognizedFormat
 
 from mha_grader.course.assignment import CourseError
-from mha_grader.instructor import collect, origins, timestamps
+from mha_grader.instructor import collect, origins, taken, timestamps
 from mha_grader.instructor.origins import Origin
 from tests.mha_grader.small_course import NAME
 
@@ -323,7 +324,7 @@ def test_what_is_too_large_is_refused_before_anything_of_it_is_written(course, g
     monkeypatch.setattr(collect, "MAX_TOTAL", 10)
     with pytest.raises(CourseError, match="nothing was written"):
         gather({f"{number}_{number}_{MOODLE}/{NOTEBOOK}": "12345" for number in (5, 6, 7)})
-    monkeypatch.setattr(collect, "MAX_MEMBERS", 1)
+    monkeypatch.setattr(taken, "MAX_MEMBERS", 1)
     with pytest.raises(CourseError, match="2 files"):
         gather({f"{number}_{number}_{MOODLE}/{NOTEBOOK}": "12345" for number in (5, 6)})
     assert folders(course) == ["Ann Lee", "Flo Doe"]
@@ -353,6 +354,59 @@ def test_a_member_that_lies_about_its_size_or_is_damaged_harms_nobody_else(cours
         f"Ann Lee/{NAME}/{NOTEBOOK}": "of ann",
         f"Flo Doe/{NAME}/{NOTEBOOK}": "from last week",
     }
+
+
+def zip_of(files, kind=zipfile.ZIP_DEFLATED):
+    """The bytes of a zip file of texts or bytes by name."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", kind) as opened:
+        for name, text in files.items():
+            opened.writestr(name, text)
+    return made.getvalue()
+
+
+WORK = zip_of({NOTEBOOK: "0123456789" * 30, "notes.txt": "x"})
+ZIPS = {  # of a student, which Python's library cannot read
+    "no zip file": b"PK no zip",
+    "half of one": WORK[: len(WORK) // 2],
+    "a name that is not UTF-8": zip_of({"\xe9.ipynb": "x"}).replace(b"\xc3\xa9", b"\xff\xfe"),
+    "an empty name": WORK.replace(b"notes.txt", b"\0otes.txt"),
+    "damaged": WORK.replace(WORK[60:70], bytes(10)),
+    "bzip2": zip_of({NOTEBOOK: "x"}, zipfile.ZIP_BZIP2),
+    "damaged bzip2": zip_of({NOTEBOOK: "x" * 999}, zipfile.ZIP_BZIP2).replace(b"BZh", b"BZx"),
+    "lzma": zip_of({NOTEBOOK: "x"}, zipfile.ZIP_LZMA),
+}
+
+
+@pytest.mark.parametrize("kind", ZIPS)
+def test_a_students_zip_file_that_cannot_be_read_harms_nobody_else(course, gather, kind):
+    found = gather(
+        {
+            f"Ann Lee_1_{MOODLE}/{NOTEBOOK}": "of ann",
+            f"Eve Doe_2_{MOODLE}/work.zip": ZIPS[kind],
+            f"Zoe Doe_3_{MOODLE}/work.zip": zip_of({NOTEBOOK: "of zoe"}),
+        }
+    )
+    assert {"Ann Lee", "Zoe Doe"} <= set(found.new)
+    assert submitted(course)[f"Zoe Doe/{NAME}/{NOTEBOOK}"] == "of zoe"
+    assert "Eve Doe" in found.refused or kind == "an empty name"  # the notebook beside it can be read
+
+
+def test_a_zip_file_that_is_too_large_leaves_room_for_the_others(course, gather, monkeypatch):
+    monkeypatch.setattr(taken, "MAX_BYTES", 2**20)
+    files = {f"A{number}_{number}_{MOODLE}/work.zip": bytes(2**20 + 1) for number in range(3)}
+    found = gather({**files, f"Zoe_9_{MOODLE}/work.zip": zip_of({NOTEBOOK: "of zoe"})})
+    assert submitted(course) == {f"Zoe/{NAME}/{NOTEBOOK}": "of zoe"}
+    assert set(found.refused) == {"A0", "A1", "A2"}
+
+
+@pytest.mark.parametrize("place", range(10, len(WORK), 7))
+def test_an_archive_that_is_damaged_is_collected_or_said_to_be_damaged(course, tmp_path, place):
+    whole = archive({f"Ann Lee_1_{MOODLE}/{NOTEBOOK}": "0123456789" * 9}, tmp_path / "all.zip").read_bytes()
+    (tmp_path / "all.zip").write_bytes(whole[:place] + b"\xff\0" + whole[place + 2 :])
+    with contextlib.suppress(CourseError):
+        found = collect.collect(course, NAME, tmp_path / "all.zip")
+        assert found.new or found.refused or found.left_out
 
 
 def test_links_are_neither_made_nor_followed(course, tmp_path):
