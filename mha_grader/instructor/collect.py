@@ -454,7 +454,11 @@ def _write(
     student: str,
     result: Collected,
 ) -> None:
-    home.mkdir(parents=True, exist_ok=True)
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        result.refused[student] = f"{home} is no folder"
+        return
     folder = home / assignment
     with tempfile.TemporaryDirectory(dir=home, prefix=".collecting-") as temporary:
         fresh = Path(temporary) / assignment

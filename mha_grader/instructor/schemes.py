@@ -40,7 +40,7 @@ PLATFORM: dict[Scheme, re.Pattern[str]] = {
     "gradescope": re.compile(r"submission_(?P<number>\d+)", re.ASCII),
     "sakai": re.compile(r"(?P<name>.+)\((?P<number>[^()]+)\)", re.DOTALL),
     "canvas": re.compile(
-        r"(?:(?P<late_anonymous>LATE_)?(?P<anonymous>anon_[A-Za-z0-9]+)|"
+        r"(?:(?P<late_anonymous>LATE_)?(?P<anonymous>anon_(?!LATE_)[A-Za-z0-9]+)|"
         r"(?P<name>.+?)(?P<late>_LATE)?_(?P<number>\d+))_(?:\d+_(?P<file>.+)|text\.html|link\.html)",
         re.DOTALL | re.ASCII,
     ),

@@ -392,6 +392,14 @@ def test_a_students_zip_file_that_cannot_be_read_harms_nobody_else(course, gathe
     assert "Eve Doe" in found.refused or kind == "an empty name"  # the notebook beside it can be read
 
 
+def test_a_file_in_a_students_place_is_named_and_stops_nobody_else(course, gather):
+    course.submitted.mkdir()
+    (course.submitted / "Ann Lee").write_text("a note")
+    found = gather({f"Ann Lee_1_{MOODLE}/{NOTEBOOK}": "of ann", f"Bob Roe_2_{MOODLE}/{NOTEBOOK}": "of bob"})
+    assert (found.new, list(found.refused)) == (["Bob Roe"], ["Ann Lee"])
+    assert (course.submitted / "Ann Lee").read_text() == "a note"
+
+
 def test_a_zip_file_that_is_too_large_leaves_room_for_the_others(course, gather, monkeypatch):
     monkeypatch.setattr(taken, "MAX_BYTES", 2**20)
     files = {f"A{number}_{number}_{MOODLE}/work.zip": bytes(2**20 + 1) for number in range(3)}
