@@ -39,8 +39,8 @@ check-database:
 $(READY): pyproject.toml constraints.txt | check-python
 	@echo "== installing into $(VENV) (some minutes the first time)"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@# pip unpacks and compiles on one core: the pinned packages come in two halves at once, then what is still missing
-	grep == constraints.txt | xargs -n 105 -P 2 $(PIP) --no-compile --no-deps
+	@# pip unpacks and compiles on one core: the pinned packages come side by side, large ones first, then what is missing
+	grep == constraints.txt | sort -r | xargs -n 40 -P 2 $(PIP) --no-compile --no-deps
 	$(PIP) --no-compile -c constraints.txt -e '.[student,book,grade,heads,dev]'
 	@$(BIN)/python -m compileall -qq -j 0 -x '/(tests?|testing|transformers/models|torch/_inductor|mypyc?)/' $(VENV)/lib
 	@touch $@

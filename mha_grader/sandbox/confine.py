@@ -20,6 +20,7 @@ CHANNEL = 3  # the descriptor of the channel to the grader, the only one beside 
 MIB = 2**20
 FILES = 20_000  # on each of the small disks: each costs memory that no other limit sees
 OPEN_FILES = 64  # of one process: each can be a socket, whose buffers are memory that no other limit sees
+CONSTANT = ("cpuinfo", "version")  # of what /proc tells of the machine: PyTorch, for one, reads the first
 TERMINALS = 16  # programs of a shell, as in `!ls`, are given one each; the machine has few
 
 # From the kernel's headers: sched.h, mount.h, prctl.h, seccomp.h, capability.h.
@@ -93,13 +94,11 @@ def enter(channel: socket.socket, order: dict[str, Any]) -> None:
 
 
 def _lay_out(home: str, given: str, disk: int) -> None:
-    """A home, a /tmp, shared memory and terminals of its own, and a /proc with its own processes and nothing else.
-
-    What the kernel counts there for the whole machine would carry news from one process to the next.
-    """
+    """A home, a /tmp, shared memory and terminals of its own, and a /proc that shows its own processes only."""
     call("mount", None, b"/", None, RECURSIVE | PRIVATE, None)
     safe = NO_SUID | NO_DEVICES
-    call("mount", b"proc", b"/proc", b"proc", safe | NO_PROGRAMS | READ_ONLY, b"subset=pid")
+    call("mount", b"proc", b"/proc", b"proc", safe | NO_PROGRAMS | READ_ONLY, None)
+    _empty_accounts(safe)
     for folder, size, mode in ((home, 64, "0777"), ("/tmp", disk, "1777"), ("/dev/shm", 64, "1777")):
         options = f"size={size}m,mode={mode},nr_inodes={FILES}".encode()
         call("mount", b"tmpfs", folder.encode(), b"tmpfs", safe, options)
@@ -114,6 +113,19 @@ def _lay_out(home: str, given: str, disk: int) -> None:
         call("mount", os.fsencode(f"{given}/{name}"), place, None, BIND, None)
         call("mount", None, place, None, BIND | REMOUNT | READ_ONLY | safe, None)
     os.chdir(home)
+
+
+def _empty_accounts(flags: int) -> None:
+    """What /proc tells of the whole machine is empty: its counts would carry news from one process to the next."""
+    with os.scandir("/proc") as entries:
+        others = [entry for entry in entries if not (entry.name.isdigit() or entry.is_symlink())]
+    for entry in others:
+        if entry.name in CONSTANT:
+            continue
+        if entry.is_dir():
+            call("mount", b"tmpfs", os.fsencode(entry.path), b"tmpfs", flags | READ_ONLY, b"size=4k")
+        else:
+            call("mount", b"/dev/null", os.fsencode(entry.path), None, BIND, None)
 
 
 def _close_all_but(channel: int) -> None:

@@ -12,6 +12,7 @@
 `registry`      how code, checks, examples and styles are registered and found
 `evidence`      what the laws are made of that tell a mistake by what it violates
 `same_items`    items that are another item under a new name
+`calls`         what a student's checker may call a right or a wrong function with
 """
 
 from mha_lib.pitfalls.code import forms, laws, variants

@@ -54,13 +54,18 @@ def test_a_notebook_finds_nothing_of_another(there, tmp_path):
     assert names[0]["data"]["text/plain"] == "(False, False)"
 
 
+def forked():
+    """The kernels of all servers that this process has started."""
+    servers = [child for child in psutil.Process().children() if "kernels.py" in " ".join(child.cmdline())]
+    return {kernel for server in servers for kernel in server.children()}
+
+
 def test_a_kernel_ends_with_what_jupyter_has_started(there, tmp_path):
-    argv = KernelSpecManager().get_kernel_spec("python3").argv
+    argv, before = KernelSpecManager().get_kernel_spec("python3").argv, forked()
     asking = subprocess.Popen([part.format(connection_file=tmp_path / "file") for part in argv])
     while not (tmp_path / "file").exists():
         time.sleep(0.05)
-    (server,) = [child for child in psutil.Process().children() if "kernels.py" in " ".join(child.cmdline())]
-    (kernel,) = server.children()
+    (kernel,) = forked() - before
     asking.kill()
     asking.wait()
     kernel.wait(timeout=30)

@@ -27,7 +27,7 @@ def test_the_solutions_get_everything_and_the_released_notebook_nothing(course, 
     solutions = {cell.id: cell.source for cell in assignment.cells if cell.kind == "solution"}
     record = grade_submission(assignment, settings, hand_in(assignment, solutions))
     failed = [
-        (item.name, part.name, part.message)
+        (item.item, part.name, part.reason)
         for item in record.items
         for part in item.parts
         if part.status != "pass"

@@ -128,7 +128,11 @@ def test_a_person_marks_an_answer_in_the_browser(page, address, course):
     answer.locator("textarea").blur()
     answer.locator(".comment-saved").wait_for()
     answer.locator(".score-saved").wait_for()
-    entry = gradebook.read(Course(course), NAME)["ann"]
+    for _ in range(100):  # the page says that it was saved a moment before it has been
+        entry = gradebook.read(Course(course), NAME)["ann"]
+        if entry.comments:
+            break
+        time.sleep(0.1)
     assert (entry.by_hand, entry.comments) == ({"why": 1.5}, {"why": "An example would do it."})
 
 

@@ -234,18 +234,26 @@ def test_a_checker_cannot_remember_what_other_candidates_did(name):
     assert handed_in(source, kind=Remembering)[0] > 1
 
 
-@pytest.mark.parametrize(
-    "counter",
-    [
-        "import os\nassert [name for name in os.listdir('/proc') if not name.isdigit() and 'self' not in name]",
-        "open('/proc/stat')",
-        "open('/proc/vmstat')",
-        "import socket\nsocket.socket(socket.AF_UNIX).getsockopt(socket.SOL_SOCKET, 57, 8)  # SO_COOKIE",
-    ],
-)
-def test_nothing_is_seen_that_the_kernel_counts_for_the_whole_machine(counter):
+OF_THE_MACHINE = """
+import os, socket
+found = {}
+for folder, _, files in os.walk('/proc'):
+    if not folder.split('/')[2:3] or not (folder.split('/')[2].isdigit() or 'self' in folder):
+        for name in files:
+            if os.path.islink(f'{folder}/{name}'): continue  # to what is the process's own
+            with open(f'{folder}/{name}', 'rb') as file:
+                if text := file.read(9): found[f'{folder}/{name}'] = text
+try: found['cookie'] = socket.socket(socket.AF_UNIX).getsockopt(socket.SOL_SOCKET, 57, 8)
+except OSError: pass
+def look(): return sorted(found)
+"""
+
+
+def test_nothing_is_seen_that_the_kernel_counts_for_the_whole_machine():
     with Session() as session:
-        assert session.execute("check", counter, 10) is not None
+        assert session.execute("look", OF_THE_MACHINE, 10) is None
+        seen = Recorder(session.perform).bind("look", lambda: None)()
+    assert seen == ["/proc/cpuinfo", "/proc/version"]
 
 
 def test_the_order_is_that_of_the_hand_in():
