@@ -46,9 +46,15 @@ def out_of_date():
 
 
 @pytest.fixture(scope="session")
-def chromium():
-    """One browser for all tests of a process: Playwright allows no second one. It reaches no other machine."""
+def launch():
+    """Starts a browser, which reaches no other machine; Playwright itself starts once in a process."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
+        yield lambda *flags: playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, *flags])
+
+
+@pytest.fixture(scope="session")
+def chromium(launch):
+    """One browser for all tests of a process."""
+    browser = launch()
+    yield browser
+    browser.close()

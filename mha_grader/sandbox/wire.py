@@ -191,7 +191,7 @@ def arriving(value: Any, depth: int = 0) -> Any:
     if depth > MAX_DEPTH:
         return Opaque("data nested too deeply")
     kind = type(value)
-    if value is None or kind in (bool, int, float):
+    if value is None or kind in (bool, int, float) or (kind is str and value.isascii()):
         return value
     if isinstance(value, list | tuple):
         items = [arriving(item, depth + 1) for item in value]

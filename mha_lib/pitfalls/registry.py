@@ -1,5 +1,6 @@
 """One way to register what is known of an item: by a decorator, in a module that is found by its place."""
 
+import functools
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
@@ -97,7 +98,8 @@ class Registry(Generic[Registered]):
         self._loaded.add(assignment)
 
 
-def _modules_in(name: str) -> list[str]:
+@functools.cache
+def _modules_in(name: str) -> tuple[str, ...]:
     """Import a module; the names of the modules inside, if it is a package."""
     path = getattr(importlib.import_module(name), "__path__", [])
-    return [module.name for module in pkgutil.iter_modules(path)]
+    return tuple(module.name for module in pkgutil.iter_modules(path))

@@ -6,6 +6,7 @@ the items of one assignment, with their examples, the simplest first. The module
 `mha_lib.pitfalls.code` may hold them as well.
 """
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,6 +47,7 @@ def item(place: str, right: Code) -> Item:
     return ITEMS.register("item", place)(Item(right))
 
 
+@functools.cache
 def items() -> Mapping[str, Item]:
     """Every item by its place, `assignment.item`, in teaching order. This imports PyTorch."""
     return {place: ITEMS.of(*place.split("."))["item"] for place in ITEMS.items()}
