@@ -31,7 +31,8 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(items):
     """One file has the book built first; what else needs it comes behind long tests that do not. Short ones end."""
     first = "tests/book/test_calculator.py"
-    rooms = (first, "tests/examples/", "tests/mha_grader/", "tests/solutions/", "tests/book/", "")
+    long = ("tests/examples/", "tests/test_style.py", "tests/mha_grader/", "tests/solutions/")
+    rooms = (first, *long, "tests/book/", "")
     items.sort(key=lambda item: next(i for i, room in enumerate(rooms) if item.nodeid.startswith(room)))
 
 
