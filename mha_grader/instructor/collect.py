@@ -122,30 +122,16 @@ def _collect(course: Course, assignment: str, archive: zipfile.ZipFile, extra: E
     else:
         ids, result.unknown = whose.by_roster(found, known_people)
     of, members_of = _by_student(files, ids, known_people if extra.groups else None)
-    taken = {student.casefold(): student for student in sorted(there)}
+    places = {student.casefold(): student for student in sorted(there)}
     for student, theirs in of.items():
         if extra.groups:
             of[student] = theirs = of_one_member(theirs, ids)
-        who = {file.people for file in theirs}
-        before = there.get(student)
-        if len(who) > 1:
-            names = sorted(" and ".join(map(whose.identity, people)) for people in who)
-            result.refused[student] = f"it is said to be of {len(who)} people: {', '.join(names)}"
-        elif taken.setdefault(student.casefold(), student) != student:
-            result.refused[student] = (
-                f"on some machines its folder would be that of {taken[student.casefold()]}"
-            )
-        elif before is None:
-            continue
-        elif whose.belongs_to_another(theirs[0].people, before, ids, known_people):
-            result.refused[student] = f"in its place is what {whose.identity(before)} handed in"
-        elif unsure:
-            result.refused[student] = "these names can be read in two ways: say which with --scheme"
-        elif extra.scheme is None and before.scheme != scheme:
-            result.refused[student] = (
-                f"in its place is what {whose.identity(before)} handed in, and these names are read as those of "
-                f"{scheme}: if they are, add --scheme {scheme}"
-            )
+        who, before = {file.people for file in theirs}, there.get(student)
+        why = whose.conflict(student, who, before, places, ids, known_people)
+        if why is None and before is not None and extra.scheme is None:
+            why = _doubt(before, scheme, unsure)
+        if why is not None:
+            result.refused[student] = why
     of = {student: theirs for student, theirs in of.items() if student not in result.refused}
     times = _times(of, members_of, extra, known_people)
     chosen = _chosen(assignment, of, result)
@@ -161,6 +147,18 @@ def _collect(course: Course, assignment: str, archive: zipfile.ZipFile, extra: E
     result.late = [student for student, origin in who_handed_in.items() if origin.late]
     origins.save(course, assignment, known | who_handed_in)
     return result
+
+
+def _doubt(before: Origin, scheme: Scheme, unsure: bool) -> str | None:
+    """Why nothing is replaced as long as nobody says which scheme the names follow; None if there is no doubt."""
+    if unsure:
+        return "these names can be read in two ways: say which with --scheme"
+    if before.scheme != scheme:
+        return (
+            f"in its place is what {whose.identity(before)} handed in, and these names are read as those of "
+            f"{scheme}: if they are, add --scheme {scheme}"
+        )
+    return None
 
 
 def _origin(chosen: Mapping[str, File], files: Sequence[File]) -> Origin:

@@ -62,6 +62,35 @@ def by_platform(found: Collection[Origin], known: Mapping[str, Origin]) -> dict[
     return ids
 
 
+def conflict(
+    student: str,
+    who: Collection[tuple[Origin, ...]],
+    before: Origin | None,
+    places: dict[str, str],
+    ids: Mapping[Origin, str],
+    roster: Roster | None,
+) -> str | None:
+    """Why a student's place cannot be given to what is handed in; None if it can.
+
+    Args:
+        student: the id.
+        who: those who handed it in, by file; several people at once if they are a group.
+        before: who handed in what is there, if something is.
+        places: the students by the names that their folders have where capitals make no difference; this one is
+            added.
+        ids: whose ids are whose.
+        roster: the roster, if there is one.
+    """
+    if len(who) > 1:
+        names = sorted(" and ".join(map(identity, people)) for people in who)
+        return f"it is said to be of {len(who)} people: {', '.join(names)}"
+    if (same := places.setdefault(student.casefold(), student)) != student:
+        return f"on some machines its folder would be that of {same}"
+    if before is not None and belongs_to_another(next(iter(who)), before, ids, roster):
+        return f"in its place is what {identity(before)} handed in"
+    return None
+
+
 def belongs_to_another(
     people: Sequence[Origin], before: Origin, ids: Mapping[Origin, str], roster: Roster | None
 ) -> bool:
