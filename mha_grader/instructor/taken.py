@@ -165,7 +165,13 @@ def choose(assignment: str, files: Iterable[File]) -> dict[str, File]:
     if numbered:
         return {f"{assignment}.ipynb": max(numbered, key=lambda pair: pair[0])[1]}
     copies = [file for file in notebooks if copy.fullmatch(file.found.file)]
-    return {_safe(file.found.file): file for file in (copies if len(copies) == 1 else notebooks)}
+    named: dict[str, File] = {}
+    for file in copies if len(copies) == 1 else notebooks:
+        name = _safe(file.found.file)
+        if name.casefold() in {other.casefold() for other in named}:  # some machines would take them for one
+            name = f"{len(named)}_{name}"
+        named[name] = file
+    return named
 
 
 def _safe(name: str) -> str:

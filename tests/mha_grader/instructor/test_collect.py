@@ -392,6 +392,12 @@ def test_a_students_zip_file_that_cannot_be_read_harms_nobody_else(course, gathe
     assert "Eve Doe" in found.refused or kind == "an empty name"  # the notebook beside it can be read
 
 
+def test_notebooks_whose_names_would_become_one_are_all_there(course, gather):
+    names = ["a*b.ipynb", "a?b.ipynb", "A_B.ipynb"]
+    gather({f"Ann Lee_1_{MOODLE}/{name}": name for name in names})
+    assert sorted(submitted(course).values()) == sorted(names)
+
+
 def test_a_file_in_a_students_place_is_named_and_stops_nobody_else(course, gather):
     course.submitted.mkdir()
     (course.submitted / "Ann Lee").write_text("a note")
