@@ -185,8 +185,10 @@ ALLOWED = [  # by an item: a call, and whether its contract has it
     ("multi_head.split_heads", (array(2, 3, 4).astype(int), np.int64(2)), True),
     ("multi_head.split_heads", (array(2, 3, 4), np.array(2)), True),
     ("multi_head.split_heads", (array(2, 3, 4), np.array(2.0)), False),
-    ("multi_head.split_heads", (np.ones((2, 1000, 1000), np.int8), 2), False),
+    ("multi_head.split_heads", (np.ones((8, 128, 768)), 12), True),
+    ("multi_head.split_heads", (np.ones((5, 1000, 1000), np.int8), 2), False),
     ("multi_head.split_heads", (array(2, 3, 4), 0), False),
+    ("multi_head.split_heads", (array(2, 3, 4), 10**7), False),
     ("multi_head.split_heads", (array(2, 3, 4), True), False),
     ("multi_head.split_heads", (array(2, 0, 4), 2), False),
     ("multi_head.split_heads", (array(3, 4), 2), False),
@@ -231,6 +233,31 @@ def check(candidate):
         session.execute("check", source, 10)
         check = Recorder(session.perform).bind("check", lambda candidate: None)
         assert check.check(candidates.right(ITEM)[0])["accepted"]
+
+
+def test_a_check_may_use_the_sizes_of_a_real_model_and_far_too_many_heads():
+    """One mistake's result is larger than what may be sent, and another one's loop would take minutes."""
+    source = """
+import numpy as np
+def check(candidate):
+    x = np.random.default_rng(0).normal(size=(8, 128, 768))
+    assert np.array_equal(candidate(x, np.int64(12))[:, 3], x[..., 192:256])
+    try: candidate(x[:1, :2, :4], 10**7)
+    except Exception: return
+    raise ValueError
+"""
+    with Session() as session:
+        session.execute("check", source, 10)
+        recorder = Recorder(session.perform)
+        check = recorder.bind("check", lambda candidate: None)
+        parts = load_parts(
+            f'parts = checker_parts(check, "{CHECKED}", right=1, each=0.5)',
+            {"check": check},
+            SimpleNamespace(),
+        )
+        found = run_parts(parts, recorder, lambda part: np.random.default_rng(3))
+    assert found[0].status == "pass", found[0].reason
+    assert sum(verdict.status == "pass" for verdict in found) > 5
 
 
 def test_an_endless_checker_is_stopped():
