@@ -86,12 +86,12 @@ def conflict(
         return f"it is said to be of {len(who)} people: {', '.join(names)}"
     if (same := places.setdefault(student.casefold(), student)) != student:
         return f"on some machines its folder would be that of {same}"
-    if before is not None and belongs_to_another(next(iter(who)), before, ids, roster):
+    if before is not None and _belongs_to_another(next(iter(who)), before, ids, roster):
         return f"in its place is what {identity(before)} handed in"
     return None
 
 
-def belongs_to_another(
+def _belongs_to_another(
     people: Sequence[Origin], before: Origin, ids: Mapping[Origin, str], roster: Roster | None
 ) -> bool:
     """Whether what lies in a student's place is of somebody else than those who hand in now.

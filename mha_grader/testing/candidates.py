@@ -70,14 +70,9 @@ def call(
     arguments = calls.allowed(spec.split("/", 1)[0], args, kwargs) if sent else None
     if arguments is None:
         return {"status": "outside"}
-    request: dict[str, Any] = {
-        "op": "call",
-        "target": "candidate",
-        "method": None,
-        "keep": None,
-        "after": True,
-    }
-    return told(ask({**request, "args": arguments[0], "kwargs": arguments[1]}))
+    args, kwargs = arguments
+    request = {"op": "call", "target": "candidate", "method": None, "args": args, "kwargs": kwargs}
+    return told(ask({**request, "keep": None, "after": True}))
 
 
 def _nameless(value: Any) -> Any:
@@ -136,7 +131,7 @@ class CandidateSandbox:
             return call(self._spec, args, kwargs, self._ask)
         except (SandboxTimeout, SandboxMemory, SandboxDied):
             self.start(self._spec)
-            return told({"status": "none"})
+            return {"status": "none"}
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._sandbox is not None

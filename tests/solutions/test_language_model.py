@@ -6,6 +6,8 @@ from torch import nn
 from mha_lib.language_model import LanguageModel
 from mha_lib.pitfalls.code.language_model.language_model import CutOff, WithoutPositions, WithoutResiduals
 
+OF_EACH_LAYER = ("norm1", "qkv_proj", "out_proj", "norm2", "feed_forward")
+
 
 @pytest.mark.parametrize("broken", [WithoutPositions, WithoutResiduals, CutOff])
 def test_a_model_that_lacks_a_part_does_not_learn_enough(lost, broken):
@@ -16,7 +18,7 @@ def test_blocks_in_a_plain_list_are_named_though_they_show_only_in_training(grad
     class Model(LanguageModel):
         def __init__(self, vocab_size, d_model, num_heads, num_layers, context):
             super().__init__(vocab_size, d_model, num_heads, num_layers, context)
-            for name in ("norm1", "qkv_proj", "out_proj", "norm2", "feed_forward"):
+            for name in OF_EACH_LAYER:
                 layers = [*getattr(self, name)]
                 delattr(self, name)
                 setattr(self, name, layers)
@@ -43,7 +45,7 @@ def test_one_block_in_place_of_several_costs_points(lost):
     class Model(LanguageModel):
         def __init__(self, vocab_size, d_model, num_heads, num_layers, context):
             super().__init__(vocab_size, d_model, num_heads, num_layers, context)
-            for name in ("norm1", "qkv_proj", "out_proj", "norm2", "feed_forward"):
+            for name in OF_EACH_LAYER:
                 setattr(self, name, nn.ModuleList([getattr(self, name)[0]] * num_layers))
 
     assert lost("LanguageModel", Model) == {"learns"}
