@@ -24,6 +24,7 @@ from mha_grader.testing import (
     filled,
     gradients,
     high_qkv,
+    installed,
     keep,
     load_parameters,
     low_qkv,
@@ -34,6 +35,7 @@ from mha_grader.testing import (
     random_mask,
     reload,
     scalar_qkv,
+    seed_torch,
     tensor,
     twins,
     undecided_qkv,
@@ -750,7 +752,7 @@ def gradient(rng):
     expect_gradients(rng, layer, expected, [tensor(rng.normal(size=(2, 5, 6)))], [0, *WEIGHTS])
     layer, _ = layers(rng, dropout=0.5)
     layer.train()
-    construct(layer, "torch.manual_seed", int(rng.integers(1000)))
+    seed_torch(layer, int(rng.integers(1000)))
     found = gradients(layer, [tensor(rng.normal(size=(2, 5, 6)))], [0, *WEIGHTS], torch.ones(2, 5, 6))
     arrive = all(gradient is not None and bool(gradient.isfinite().all()) for gradient in found)
     expect(arrive, "in training, with dropout, not all gradients arrive, or some are not finite")
@@ -793,7 +795,7 @@ def dropout_of_weights(rng):
     parameters = numbers(rng, 8, 2) | {"out_proj.weight": torch.eye(8)}
     layer, expected = twins(MultiHeadAttention, reference.MultiHeadAttention, parameters, 8, 2, dropout=0.5)
     layer.train()
-    construct(layer, "torch.manual_seed", int(rng.integers(1000)))
+    seed_torch(layer, int(rng.integers(1000)))
     x, only_itself = tensor(rng.normal(size=(3, 9, 8))), torch.eye(9, dtype=torch.bool)
     got, single = output_of(layer(x, only_itself)), expected(x, only_itself).detach()
     expect_close(got, single, tolerance=np.inf)  # the shape, and no NaN
@@ -825,7 +827,7 @@ def a_draw_for_each_weight(rng):
         MultiHeadAttention, reference.MultiHeadAttention, parameters, d_model, num_heads, dropout=0.5
     )
     layer.train()
-    construct(layer, "torch.manual_seed", int(rng.integers(1000)))
+    seed_torch(layer, int(rng.integers(1000)))
     x, calls = eye[:n].expand(batch, n, d_model).contiguous(), []
     for _ in range(2):
         got = output_of(layer(x))
@@ -1211,17 +1213,13 @@ def builtins(rng, batch_first=True, bias=True, **options):
         size |= {"in_proj_bias": (3 * D_MODEL,), "out_proj.bias": (D_MODEL,)}
     parameters = {name: tensor(0.3 * rng.normal(size=shape)) for name, shape in size.items()}
     options |= {"batch_first": batch_first, "bias": bias}
-    theirs = construct(from_builtin, "torch.nn.MultiheadAttention", D_MODEL, NUM_HEADS, **options)
-    load_parameters(theirs, parameters)
-    theirs.eval()
-    here = torch.nn.MultiheadAttention(D_MODEL, NUM_HEADS, **options)
-    here.load_state_dict(parameters)
-    return theirs, here.eval()
+    theirs = installed(from_builtin, "torch.nn.MultiheadAttention")
+    return twins(theirs, torch.nn.MultiheadAttention, parameters, D_MODEL, NUM_HEADS, **options)
 
 
 def converted(builtin):
     # Seeded, so that numbers that a student's layer happens to start with are the same at every grading.
-    construct(from_builtin, "torch.manual_seed", 7)
+    seed_torch(from_builtin, 7)
     return keep(from_builtin, builtin)
 
 

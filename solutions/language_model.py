@@ -21,6 +21,7 @@ from mha_grader.testing import (
     keep,
     parameters_of,
     part,
+    seed_torch,
     tensor,
 )
 
@@ -129,7 +130,7 @@ def logits_of(model, ids):
 
 
 def model_of(rng, *sizes):
-    construct(LanguageModel, "torch.manual_seed", int(rng.integers(1000)))
+    seed_torch(LanguageModel, int(rng.integers(1000)))
     return LanguageModel(*(sizes or (VOCABULARY, 12, 3, 2, CONTEXT)))
 
 
@@ -379,7 +380,7 @@ import torch
 
 def model_of(rng, vocabulary=11, context=24):
     """A model of the student's own, with fresh parameters whose logits are far from equal."""
-    construct(sample, "torch.manual_seed", int(rng.integers(1000)))
+    seed_torch(sample, int(rng.integers(1000)))
     return construct(sample, "LanguageModel", vocabulary, 16, 2, 2, context)
 
 
@@ -422,9 +423,9 @@ def reference_step(model, ids):
 def seed(rng):
     "The same seed gives the same text, whatever was drawn before. Another seed gives another text."
     model, ids = model_of(rng), tensor(rng.integers(11, size=(4, 3)))
-    construct(sample, "torch.manual_seed", 0)
+    seed_torch(sample, 0)
     first = written(sample(model, ids, 12, 0), ids, 12)
-    construct(sample, "torch.manual_seed", 1)
+    seed_torch(sample, 1)
     expect(torch.equal(written(sample(model, ids, 12, 0), ids, 12), first), "the same seed gave another text")
     texts = [first, *(sample(model, ids, 12, seed) for seed in (6, 7, 1005))]
     for number, text in enumerate(texts):

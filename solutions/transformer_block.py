@@ -11,7 +11,6 @@ from types import SimpleNamespace
 import numpy as np
 
 from mha_grader.testing import (
-    construct,
     expect_answer,
     expect_close,
     expect_gradients,
@@ -21,6 +20,7 @@ from mha_grader.testing import (
     part_for_each,
     random_mask,
     reload,
+    seed_torch,
     tensor,
     twins,
 )
@@ -179,7 +179,7 @@ def no_dropout(rng):
     "In training the output is the same as in eval mode."
     layer, expected = layers(rng)
     layer.train()
-    construct(layer, "torch.manual_seed", int(rng.integers(1000)))
+    seed_torch(layer, int(rng.integers(1000)))
     expect_output((layer, expected), positive(rng))
 
 
@@ -478,7 +478,7 @@ def no_dropout(rng):
     block, expected = blocks(rng, True, without=[FEED_FORWARD])
     x, mask = tokens(rng, 2, 5, 6), tensor(random_mask(rng, 5, 5))
     block.train()
-    construct(block, "torch.manual_seed", int(rng.integers(1000)))
+    seed_torch(block, int(rng.integers(1000)))
     expect_output((block, expected), x)
     for norm_first in (False, True):
         block, expected = blocks(rng, norm_first)

@@ -7,7 +7,8 @@ import textwrap
 from collections.abc import Callable
 
 from mha_grader.course.assignment import Assignment, Cell
-from mha_grader.grading.rebuild import MAX_PARSED, Rebuilt
+from mha_grader.grading.rebuild import Rebuilt
+from mha_grader.grading.syntax import parsed
 from mha_grader.testing.errors import CallError
 
 Execute = Callable[[str, str], CallError | None]  # a cell's label and source; returns why it failed
@@ -52,14 +53,11 @@ def run_answers(
 def one_by_one(source: str) -> str | None:
     """The cell with each statement, and each value of a dict that is assigned to a name, run by itself; None if it
     is not Python."""
-    try:
-        body = ast.parse(source).body if len(source) <= MAX_PARSED else None
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        body = None
-    if body is None:
+    tree = parsed(source)
+    if tree is None:
         return None
     pieces = []
-    for statement in body:
+    for statement in tree.body:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Dict(keys=keys, values=values)):
                 pieces.append(f"{name} = {{}}")

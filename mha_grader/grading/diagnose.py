@@ -50,6 +50,7 @@ from mha_grader.grading.session import OutOfBudget
 from mha_grader.sandbox.fork_server import SandboxUnavailable
 from mha_grader.sandbox.wire import Opaque
 from mha_grader.testing.errors import CallError
+from mha_grader.testing.modules import SEED
 from mha_grader.testing.proxies import Step
 from mha_grader.testing.values import as_array, is_tensor
 from mha_lib import pitfalls
@@ -197,7 +198,7 @@ class Evidence:
     @functools.cached_property
     def drawn(self) -> bool:
         """Whether results rest on random draws, which other code makes in another order."""
-        return any(step.request["target"] == "torch.manual_seed" for step in self.steps)
+        return any(step.request["target"] == SEED for step in self.steps)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ The hidden tests, the reference and the comparison run here, and no student code
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import hmac
 import re
@@ -160,11 +161,16 @@ def load_parts(source: str, tested: Mapping[str, Any], reference: types.SimpleNa
         "reference": reference,
         **tested,
     }
-    exec(compile(source, "<hidden test>", "exec"), namespace)
+    exec(_compiled(source), namespace)
     values = [value if isinstance(value, list) else [value] for value in namespace.values()]
     parts = [part for value in values for part in value if isinstance(part, Part)]
     check_parts(parts)
     return parts
+
+
+@functools.lru_cache(256)  # hidden tests are the same for all students
+def _compiled(source: str) -> types.CodeType:
+    return compile(source, "<hidden test>", "exec")
 
 
 def seed(

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mha_grader.course.cells import Cell, assigned
-from mha_grader.grading.rebuild import MAX_PARSED
+from mha_grader.grading.syntax import nodes_of, parsed
 
 HIDES = frozenset({"exec", "eval", "__import__", "importlib"})  # built in: `model.eval` is another one
 COMPARES = frozenset({"__eq__", "__ne__", "__bool__", "__array__", "__array_function__", "__instancecheck__"})
@@ -51,9 +51,9 @@ def helpers(cells: Iterable[str], library: Sequence[str]) -> list[Helper]:
     """
     found = []
     for cell in cells:
-        tree = _parsed(cell)
+        tree = parsed(cell)
         for statement in tree.body if tree is not None else ():
-            mentions = _first(_mentions_in(statement), cell)
+            mentions = _first(_mentions_in(ast.walk(statement)), cell)
             if _lines(mentions, library, ()):
                 found.append(Helper(frozenset(assigned(statement)), mentions))
     return found
@@ -115,9 +115,8 @@ def _first(mentions: Iterator[tuple[str, int]], source: str) -> dict[str, tuple[
 
 def _mentions(source: str) -> Iterator[tuple[str, int]]:
     """Names and the numbers of their lines; where Python cannot read the text, as with `%time`, all words."""
-    tree = _parsed(source)
-    if tree is not None:
-        yield from _mentions_in(tree)
+    if parsed(source) is not None:
+        yield from _mentions_in(nodes_of(source))
         return
     for number, line in enumerate(source.splitlines(), 1):
         for name in re.findall(r"[^\W\d]\w*", line.partition("#")[0]):
@@ -125,17 +124,10 @@ def _mentions(source: str) -> Iterator[tuple[str, int]]:
                 yield name, number
 
 
-def _mentions_in(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    for node in ast.walk(tree):
+def _mentions_in(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, int]]:
+    for node in nodes:
         for name in _mentioned(node):
             yield name, getattr(node, "lineno", 1)
-
-
-def _parsed(source: str) -> ast.Module | None:
-    try:
-        return ast.parse(source) if len(source) <= MAX_PARSED else None
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def _mentioned(node: ast.AST) -> list[str]:
@@ -199,9 +191,8 @@ def reaches_out(source: str) -> tuple[str, ...]:
 
     Only the plain ways are found: what a comparison says, and changes of what is not its own.
     """
-    tree = _parsed(source)
     found = {}
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in nodes_of(source):
         match node:
             case ast.FunctionDef(name=name) if name in COMPARES:
                 found[node.lineno] = f"defines {name}"

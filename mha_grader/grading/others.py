@@ -11,9 +11,8 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mha_grader.course.assignment import Assignment, Released
-
-MAX_PARSED = 10_000  # characters of code that is read as Python: Python can take minutes for more
+from mha_grader.course.assignment import Assignment
+from mha_grader.grading.syntax import parsed
 
 
 def belongs_to(assignment: Assignment, cells: Sequence[Mapping[str, Any]]) -> str | None:
@@ -54,34 +53,47 @@ def given_elsewhere(assignment: Assignment, item: str, source: str) -> tuple[str
         item: the item's name.
         source: the student's cell.
     """
-    own = _definitions(source).get(item) if len(source) <= MAX_PARSED else None
+    own = _definitions(source).get(item)
     if own is None:
         return ()
-    same = [other.name for other in assignment.others if own in _given(other)]
+    same = [
+        other.name
+        for other in assignment.others
+        if any(own.is_like(given) for text in other.given for given in _given_definitions(text).values())
+    ]
     if not same:
         return ()
     who = f"notebook {same[0]} gives" if len(same) == 1 else f"notebooks {' and '.join(same)} give"
     return (f"{item} is the code that the {who}",)
 
 
-def _given(other: Released) -> set[str]:
-    return {code for given in other.given for code in _given_definitions(given).values()}
+class _Definition:
+    """A function or a class of a text, to be compared without its name and without docstrings."""
+
+    def __init__(self, statement: ast.FunctionDef | ast.ClassDef):
+        """The statement is changed once its code is asked for."""
+        self._statement = statement
+        self._kinds = [type(each) for each in statement.body if not isinstance(each, ast.Expr)]
+
+    def is_like(self, other: _Definition) -> bool:
+        """Whether both are the same code; few are, and most of those differ in what statements there are."""
+        return self._kinds == other._kinds and self._code == other._code
+
+    @functools.cached_property
+    def _code(self) -> str:
+        for node in ast.walk(self._statement):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
+                node.body = node.body[1:]
+        return ast.dump(self._statement).replace(repr(self._statement.name), "itself")
 
 
-def _definitions(source: str) -> dict[str, str]:
-    """What code defines at its top level, by name: functions and classes without their names and comments."""
-    try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+def _definitions(source: str) -> dict[str, _Definition]:
+    """What code defines at its top level, by name."""
+    if parsed(source) is None:
         return {}
-    found = {}
-    for statement in body:
-        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-            for node in ast.walk(statement):
-                if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
-                    node.body = node.body[1:]
-            found[statement.name] = ast.dump(statement).replace(repr(statement.name), "itself")
-    return found
+    body = ast.parse(source).body  # which will be changed
+    kept = [statement for statement in body if isinstance(statement, ast.FunctionDef | ast.ClassDef)]
+    return {statement.name: _Definition(statement) for statement in kept}
 
 
 _given_definitions = functools.cache(_definitions)  # what is given is the same for all students

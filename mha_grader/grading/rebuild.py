@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from mha_grader.course.assignment import Assignment, Cell
 from mha_grader.course.cells import assigned, python_of
 from mha_grader.grading import marked, others
+from mha_grader.grading.syntax import nodes_of, parsed
 
 MAX_BYTES = 100 * 2**20
 MAX_BRACKETS = 1_000_000  # lists and dicts in the file: each can take a hundred times its bytes in memory
@@ -27,7 +28,6 @@ MAX_CELLS = 1000  # that are looked at: reading one as Python takes up to hundre
 MAX_SOURCE = 1_000_000  # characters of one cell
 MAX_ADDED = 200  # cells
 MAX_FILES = 10  # that are looked at, beside each other
-MAX_PARSED = 10_000  # characters of a cell that is read as Python: Python can take minutes for more
 ENDINGS = (".ipynb", ".ipynb.txt", ".ipynb.json")  # browsers add to a name when they save what they show
 TOO_LARGE = "the file is larger than 100 MB: clear all outputs and hand it in again"
 TOO_MANY = (
@@ -448,10 +448,7 @@ def _shown_names(source: str) -> frozenset[str]:
 
 def _used_names(source: str) -> set[str]:
     """Names that a cell's text reads and does not assign anywhere."""
-    try:
-        nodes = list(ast.walk(ast.parse(source))) if len(source) <= MAX_PARSED else []
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return set()
+    nodes = nodes_of(source)
     names = [node for node in nodes if isinstance(node, ast.Name)]
     read = {name.id for name in names if isinstance(name.ctx, ast.Load)}
     arguments = {node.arg for node in nodes if isinstance(node, ast.arg)}
@@ -473,15 +470,12 @@ def _used_names(source: str) -> set[str]:
 
 def defined_names(source: str) -> set[str]:
     """What a cell's text defines at its top level, as functions, classes or variables."""
-    try:
-        body = ast.parse(source).body if len(source) <= MAX_PARSED else None
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        body = None
-    if body is None:
+    tree = parsed(source)
+    if tree is None:
         found = re.findall(r"^(?:async +def|def|class) +(\w+)|^(\w+) *=[^=]", source, re.M)
         return {function or variable for function, variable in found}
     names: set[str] = set()
-    for node in body:
+    for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.add(node.name)
         elif isinstance(node, ast.Assign | ast.AnnAssign):

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from mha_grader.course.assignment import Assignment
 from mha_grader.course.records import SubmissionRecord
-from mha_grader.grading.rebuild import MAX_PARSED
+from mha_grader.grading.syntax import parsed
 
 RUN = 12  # labels that are hashed together
 WINDOW = 4  # of as many neighbouring hashes the smallest one is kept
@@ -49,11 +49,8 @@ def labels(source: str) -> list[str]:
         Empty if the code cannot be parsed, or if it defines neither a function nor a class: answers to the same
         question may well be the same.
     """
-    try:
-        tree = ast.parse(source) if len(source) <= MAX_PARSED else ast.Module([], [])
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    if not any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in tree.body):
+    tree = parsed(source)
+    if tree is None or not any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in tree.body):
         return []
     found: list[str] = []
     stack: list[ast.AST] = [*reversed(tree.body)]

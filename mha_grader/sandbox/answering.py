@@ -97,18 +97,16 @@ def reader(channel: socket.socket) -> Any:
     return read
 
 
-def respond(
-    channel: socket.socket, read: Any, performer: Any, shell: Any, frame: Any, request: dict[str, Any]
-) -> None:
-    """Carry out the request that came in a frame and send the reply."""
+def respond(channel: socket.socket, read: Any, performer: Any, shell: Any, request: dict[str, Any]) -> None:
+    """Carry out a request and send the reply."""
     number = request["number"]
     performer.candidate = lambda _: candidate(channel, read, number)
     try:
         if request["op"] == "exec":
             reply = execute(shell, request["source"], request["label"])
         else:
-            given = request.get("args") or request.get("kwargs")  # else there is nothing to compare
-            reply = performer.perform(request, wire.parse(frame) if given else request)
+            pristine = {name: wire.arriving(request.get(name)) for name in ("args", "kwargs")}
+            reply = performer.perform(request, pristine)
         wire.send(channel, {"number": number, **reply})
     except BaseException as error:  # of the student's code, or while its result was made into data
         wire.send(channel, {"number": number, **requests.failure(error)})
@@ -126,5 +124,4 @@ def be_the_students(channel: socket.socket, shell: Any) -> None:
         os.dup2(null, descriptor)
     os.close(null)
     while True:
-        frame = wire.read_frame(read)
-        respond(channel, read, performer, shell, frame, wire.parse(frame))
+        respond(channel, read, performer, shell, wire.parse(wire.read_frame(read)))

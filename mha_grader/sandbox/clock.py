@@ -10,6 +10,7 @@ import time
 SHARE = (
     0.75  # of the time in which some process waited does not count: a limit lasts four times as long at most
 )
+TOLD = 0.005  # seconds for which an answer stands
 
 
 def seconds() -> float:
@@ -25,8 +26,12 @@ def waited() -> float:
     Source: PSI, Pressure Stall Information, in the documentation of the Linux kernel.
     """
     pressure = _pressure()
-    if pressure is None:
-        return 0.0
+    return 0.0 if pressure is None else _total(pressure, time.monotonic() // TOLD)
+
+
+@functools.lru_cache(1)
+def _total(pressure: int, moment: float) -> float:
+    """What the file says at a moment: Linux adds it all up each time that somebody asks."""
     first_line = os.pread(pressure, 200, 0).partition(b"\n")[0]  # some avg10=0.00 … total=microseconds
     return int(first_line.rpartition(b"=")[2]) / 1e6
 

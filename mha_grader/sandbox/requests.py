@@ -14,7 +14,8 @@ A request is a dict of plain data:
     after       whether the reply should hold the arguments that the call changed in place
     whole       whether the value should be a dict of the result and all arguments as they are after the call
     candidate   for `check`: what the target, a checker, is called with
-    parameters  for `load`: value by dotted path, for example `out_proj.weight`
+    parameters  for `load`: value by dotted path, for example `out_proj.weight`; of a `call` whose result is kept:
+                what is loaded into the module that it made, which is then put into eval mode; None for nothing
     wrt         for `gradients`: positions of arguments, and dotted paths of parameters of the target
     cotangent   for `gradients`: what the (first) output is multiplied with before it is summed
 """
@@ -50,7 +51,7 @@ class Operations:
 
         Args:
             request: see the module's docstring. Its arguments go to the tested code, which may change them.
-            pristine: the same request once more, to compare with.
+            pristine: its `args` and `kwargs` once more, to compare with.
 
         Raises:
             BaseException: whatever the tested code raises.
@@ -74,6 +75,9 @@ class Operations:
             return {"status": "ok", "value": gradients(target, function, {**request, "args": given})}
         value = function(*given, **{key: self._given(value) for key, value in kwargs.items()})
         if request["keep"] is not None:
+            if request.get("parameters") is not None:
+                load(value, request["parameters"])
+                value.eval()
             self.objects[request["keep"]] = value
             value = None
         if request.get("whole"):

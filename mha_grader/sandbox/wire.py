@@ -28,9 +28,12 @@ MAX_KEYS = 5_000  # keys of dicts in one frame: a dict of chosen numbers is slow
 MAX_DEPTH = 16
 MAX_NAME = 80
 
+SCALARS = frozenset({type(None), bool, int, float})
+
 INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 NUMPY_DTYPES = frozenset([*INTEGERS, "bool", "float16", "float32", "float64"])
 NAMES = {np.dtype(name): name for name in NUMPY_DTYPES}  # NumPy works a dtype's name out anew each time
+AS_SENT = {name: dtype.newbyteorder("<") for dtype, name in NAMES.items()}
 # NumPy has no bfloat16: such a tensor travels as its bits.
 TORCH_BITS = {"bfloat16": "int16"}
 TENSORS = NUMPY_DTYPES | TORCH_BITS.keys()
@@ -108,17 +111,18 @@ def decode(tree: Any, payload: memoryview, load_handle: Callable[[int], Any] = H
 
     def take(dtype: Any, shape: Any) -> np.ndarray:
         nonlocal position
-        if not isinstance(dtype, str) or dtype not in NUMPY_DTYPES:
+        as_sent = AS_SENT.get(dtype) if isinstance(dtype, str) else None
+        if as_sent is None:
             raise ProtocolError("unknown dtype")
         sizes: list[Any] = shape if isinstance(shape, list) else [None]
         if len(sizes) > 32 or not all(type(size) is int and 0 <= size < 2**40 for size in sizes):
             raise ProtocolError("a shape is a list of sizes")
-        size = math.prod(sizes) * np.dtype(dtype).itemsize
+        size = math.prod(sizes) * as_sent.itemsize
         if position + size > len(payload):
             raise ProtocolError("an array is larger than the payload")
         chunk = payload[position : position + size]
         position += size
-        array = np.frombuffer(chunk, dtype=np.dtype(dtype).newbyteorder("<")).astype(dtype)
+        array = np.frombuffer(chunk, as_sent).astype(as_sent.newbyteorder("="))
         try:
             return array.reshape(sizes)
         except ValueError as error:  # empty along one axis, and absurd along others
@@ -131,13 +135,14 @@ def decode(tree: Any, payload: memoryview, load_handle: Callable[[int], Any] = H
             raise ProtocolError("more values than the cap")
         if depth > MAX_DEPTH + 1:
             raise ProtocolError("data nested too deeply")
-        if isinstance(node, str):  # a lone surrogate can stand in JSON, and cannot be written anywhere
+        kind = type(node)
+        if kind is str:  # a lone surrogate can stand in JSON, and cannot be written anywhere
             return node if node.isascii() else node.encode("utf-8", "replace").decode("utf-8")
-        if node is None or type(node) in (bool, int, float):
+        if kind in SCALARS:
             return node
-        if isinstance(node, list):
+        if kind is list:
             return [visit(item, depth + 1) for item in node]
-        if not isinstance(node, dict) or len(node) != 1:
+        if kind is not dict or len(node) != 1:
             raise ProtocolError("not a value")
         ((tag, body),) = node.items()
         if tag == "t" and isinstance(body, list):
@@ -258,7 +263,6 @@ def parse(frame: Frame, load_handle: Callable[[int], Any] = Handle) -> dict[str,
     if not isinstance(tree, dict):
         raise ProtocolError("a message is a dict")
     # One pass over all fields, so that together they must use up the payload.
-    pairs = [[name, node] for name, node in tree.items()]
     # The view is given up here: the functions in `decode` know each other, and so live on for a while.
     with memoryview(payload) as view:
-        return dict(decode({"d": pairs}, view, load_handle))
+        return dict(zip(tree, decode(list(tree.values()), view, load_handle), strict=True))

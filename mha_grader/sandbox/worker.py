@@ -7,6 +7,7 @@ it. Each time that a grader asks, it forks a process that locks itself in (see `
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import importlib.util
 import json
@@ -20,6 +21,7 @@ from typing import Any, NoReturn
 
 sys.path[:] = [p for p in sys.path if p] + [os.environ["STUDENT_PACKAGES"]]
 
+HUGE, COLLAPSE = 2 * 2**20, 25  # the size of a huge page; of madvise(2), since Linux 6.1
 LINGER = 1.0  # seconds that the fork server waits for a grader when it has none
 
 _path = os.path.join(os.path.dirname(__file__), "answering.py")
@@ -33,12 +35,29 @@ confine = answering.load_beside("confine")
 
 def prepare(modules: list[str]) -> Any:
     """Import what is needed in any case and start a shell, so that a fork has it at once; returns the shell."""
+    gc.disable()  # while much is imported, which stays: collecting takes a quarter of the time
     shell = answering.start_shell(modules)
     while len(os.listdir("/proc/self/task")) > 1:  # only the thread that forks lives on in a fork
         time.sleep(0.01)
     gc.collect()
     gc.freeze()  # else each fork's collections would copy all of it
+    gc.enable()
+    use_huge_pages()
     return shell
+
+
+def use_huge_pages() -> None:
+    """Gather what lies in memory into huge pages: a fork then copies a hundred entries in place of 50,000.
+
+    A kernel that cannot do so leaves all as it is.
+    """
+    with open("/proc/self/maps") as maps:
+        regions = [line.split() for line in maps]
+    for place, rights, *_, name in (region if len(region) > 5 else [*region, ""] for region in regions):
+        first, last = (int(address, 16) for address in place.split("-"))
+        first, last = -(-first // HUGE) * HUGE, last // HUGE * HUGE
+        if rights == "rw-p" and name in ("", "[heap]") and first < last:
+            ctypes.CDLL(None).madvise(ctypes.c_void_p(first), ctypes.c_size_t(last - first), COLLAPSE)
 
 
 def main() -> None:

@@ -60,10 +60,12 @@ from mha_grader.testing.modules import (
     expect_trained,
     filled,
     gradients,
+    installed,
     keep,
     load_parameters,
     parameters_of,
     reload,
+    seed_torch,
     twins,
 )
 from mha_grader.testing.parts import part, part_for_each
@@ -92,6 +94,7 @@ __all__ = [
     "gradients",
     "heads_alone",
     "high_qkv",
+    "installed",
     "keep",
     "load_parameters",
     "low_qkv",
@@ -106,6 +109,7 @@ __all__ = [
     "random_mask",
     "reload",
     "scalar_qkv",
+    "seed_torch",
     "stored_layer",
     "stored_text",
     "tensor",

@@ -13,6 +13,7 @@ from mha_grader.testing.errors import CallError, Mismatch
 from mha_grader.testing.expectations import expect, expect_close, output_of
 from mha_grader.testing.values import as_array, tensor
 
+SEED = "torch.default_generator.manual_seed"
 MAX_FILLED = 100_000  # numbers in the module of a public example, which is small
 
 
@@ -47,7 +48,7 @@ def twins(tested: Any, reference: Any, parameters: dict[str, Any], *args: Any, *
     """A module of the student's and one of the reference's, made alike, with the same numbers, in eval mode.
 
     Args:
-        tested: the student's class.
+        tested: the student's class, or one that is `installed`.
         reference: the reference's class.
         parameters: tensors by dotted path.
         args: what both are made with.
@@ -57,10 +58,16 @@ def twins(tested: Any, reference: Any, parameters: dict[str, Any], *args: Any, *
         Mismatch: if the student's module lacks a parameter.
         CallError: if it cannot be made.
     """
-    module, expected = tested(*args, **kwargs), reference(*args, **kwargs)
-    load_parameters(module, parameters)
+    try:
+        module = tested.filled(parameters, *args, **kwargs)
+    except CallError as error:
+        if error.kind != "error":
+            raise
+        module = tested(*args, **kwargs)  # step by step, to see where it fails
+        load_parameters(module, parameters)
+        module.eval()
+    expected = reference(*args, **kwargs)
     expected.load_state_dict(parameters)
-    module.eval()
     return module, expected.eval()
 
 
@@ -151,6 +158,31 @@ def construct(beside: Any, path: str, *args: Any, **kwargs: Any) -> Any:
         CallError: if the call gave no result.
     """
     return beside.construct(path, *args, **kwargs)
+
+
+def installed(beside: Any, path: str) -> Any:
+    """A class of an installed package in the student's process, of which objects are made as of the student's own.
+
+    Args:
+        beside: any function or object of the student's.
+        path: where to find it, for example `torch.nn.MultiheadAttention`.
+    """
+    return beside.installed(path)
+
+
+def seed_torch(beside: Any, seed: int) -> None:
+    """Start PyTorch's random numbers in the student's process anew.
+
+    `torch.manual_seed` would tell the generators of all devices as well, which takes long where there are none.
+
+    Args:
+        beside: any function, class or object of the student's.
+        seed: the start.
+
+    Raises:
+        CallError: if that failed.
+    """
+    construct(beside, SEED, seed)
 
 
 def attribute_of(kept: Any, *names: str) -> Any:

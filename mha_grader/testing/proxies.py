@@ -20,7 +20,7 @@ from mha_grader.testing.candidates import call, resolve
 from mha_grader.testing.errors import CallError
 from mha_grader.testing.replies import read_reply
 
-PLAIN = (str, int, float, type(None), wire.Handle, wire.Opaque)
+PLAIN = frozenset({str, bool, int, float, type(None), wire.Handle, wire.Opaque})
 MAX_KEPT = 2**20  # bytes of one result in the record: far more than a right one, and than known mistakes give
 Perform = Callable[[dict[str, Any]], tuple[Any, tuple[str, ...]]]
 
@@ -75,15 +75,18 @@ def _through_wire(message: dict[str, Any]) -> dict[str, Any]:
 
 def _copied(value: Any) -> Any:
     """A copy of plain data; `copy.deepcopy` is several times slower on the small arrays of tests."""
+    kind = type(value)
+    if kind in PLAIN:
+        return value
     if isinstance(value, dict):
         return {key: _copied(item) for key, item in value.items()}
-    if type(value) in (list, tuple):
-        return type(value)(map(_copied, value))
-    if isinstance(value, np.ndarray):
+    if kind in (list, tuple):
+        return kind(map(_copied, value))
+    if kind is np.ndarray:
         return value.copy()
-    if hasattr(value, "clone"):  # a tensor
-        return value.detach().clone()
-    return value if isinstance(value, PLAIN) else copy.deepcopy(value)
+    return (
+        value.detach().clone() if hasattr(value, "clone") else copy.deepcopy(value)
+    )  # a tensor, or what else
 
 
 def _size(value: Any) -> int:
@@ -140,15 +143,28 @@ class Recorder:
         self.steps.append(Step(request, kept, changed=changed))
         return _copied(value), changed
 
-    def keep(self, target: str | wire.Handle, method: str | None, args: Any, kwargs: Any) -> TestedObject:
-        """Call the target, and leave the result where it is.
+    def keep(
+        self,
+        target: str | wire.Handle,
+        method: str | None,
+        args: Any,
+        kwargs: Any,
+        parameters: dict[str, Any] | None = None,
+    ) -> TestedObject:
+        """Call the target, and leave the result where it is; a module with these parameters, in eval mode.
 
         Raises:
             CallError: if the call gave no result.
         """
         self._kept += 1
         _, changed = self.request(
-            "call", target, method=method, args=list(args), kwargs=kwargs, keep=self._kept
+            "call",
+            target,
+            method=method,
+            args=list(args),
+            kwargs=kwargs,
+            keep=self._kept,
+            parameters=parameters,
         )
         kept = TestedObject(self, wire.Handle(self._kept))
         kept.changed = changed  # by the call that made it
@@ -200,6 +216,10 @@ class TestedFunction:
         """See `testing.construct`."""
         return self._recorder.keep(path, None, args, kwargs)
 
+    def installed(self, path: str) -> TestedClass:
+        """See `testing.installed`."""
+        return TestedClass(self._recorder, path)
+
     def check(self, candidate: str) -> dict[str, Any]:
         """See `testing.checker_parts`."""
         value, _ = self._recorder.request("check", self._target, candidate=candidate)
@@ -226,6 +246,14 @@ class TestedClass:
             CallError: if that failed.
         """
         return self._recorder.keep(self._name, None, args, kwargs)
+
+    def filled(self, parameters: dict[str, Any], *args: Any, **kwargs: Any) -> TestedObject:
+        """Make a module, load its parameters and put it into eval mode, all at once.
+
+        Raises:
+            CallError: if any of it failed.
+        """
+        return self._recorder.keep(self._name, None, args, kwargs, parameters)
 
     def construct(self, path: str, *args: Any, **kwargs: Any) -> TestedObject:
         """See `testing.construct`."""

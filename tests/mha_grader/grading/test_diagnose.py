@@ -9,6 +9,7 @@ from mha_grader.grading.diagnose import same_value
 from mha_grader.grading.judge import Verdict
 from mha_grader.sandbox.wire import Opaque
 from mha_grader.testing.errors import CallError
+from mha_grader.testing.modules import SEED
 from mha_grader.testing.parts import Part
 from mha_grader.testing.proxies import Step
 
@@ -41,9 +42,7 @@ def call(x, result=None, **fields):
 
 
 # From here on what comes rests on random draws.
-DRAW = Step(
-    {"op": "call", "target": "torch.manual_seed", "method": None, "args": [1], "kwargs": {}, "keep": 1}
-)
+DRAW = Step({"op": "call", "target": SEED, "method": None, "args": [1], "kwargs": {}, "keep": 1})
 
 
 def test_the_variant_that_gives_the_same_is_named():

@@ -7,6 +7,7 @@ import torch
 from mha_grader import testing
 from mha_grader.sandbox.wire import Opaque
 from mha_grader.testing import (
+    CallError,
     Mismatch,
     decided_layer,
     decided_qkv,
@@ -21,6 +22,7 @@ from mha_grader.testing import (
     expect_whole,
     heads_alone,
     high_qkv,
+    installed,
     load_parameters,
     low_qkv,
     mask_of,
@@ -32,6 +34,7 @@ from mha_grader.testing import (
     random_mask,
     reload,
     scalar_qkv,
+    seed_torch,
     stored_layer,
     stored_text,
     tensor,
@@ -320,6 +323,37 @@ def test_twins_have_the_same_numbers_and_drop_nothing():
     x = torch.arange(6.0).view(2, 3)
     expect_close(module(x), x @ torch.arange(9.0).view(3, 3).T + 2.0)
     expect_close(expected(x), x @ torch.arange(9.0).view(3, 3).T + 2.0)
+
+
+def test_twins_of_a_module_without_biases_have_the_same_numbers_where_biases_are_zero():
+    module, expected = twins(line(bias=False), Line, parameters(bias=0.0), 3)
+    x = torch.arange(6.0).view(2, 3)
+    expect_close(module(x), expected(x))
+    with pytest.raises(Mismatch, match=r"no parameter linear.bias of shape \(3,\)"):
+        twins(line(bias=False), Line, parameters(bias=1.0), 3)
+
+
+def test_twins_can_be_made_of_an_installed_class():
+    weights = {"weight": torch.arange(6.0).view(2, 3), "bias": torch.ones(2)}
+    module, expected = twins(installed(stand_in(len), "torch.nn.Linear"), torch.nn.Linear, weights, 3, 2)
+    expect_close(module(torch.ones(4, 3)), torch.tensor([4.0, 13.0]).expand(4, 2))
+    expect_close(module(torch.ones(4, 3)), expected(torch.ones(4, 3)))
+
+
+def test_a_module_that_cannot_be_made_is_made_once_more_and_says_why():
+    made = []
+    tested = Recorder(local(f=lambda width: made.append(width) or 1 / 0)).bind("f", Line)
+    with pytest.raises(CallError, match="ZeroDivisionError"):
+        twins(tested, Line, parameters(bias=0.0), 3)
+    assert made == [3, 3]
+
+
+def test_random_numbers_start_as_with_pytorchs_own_seed():
+    draw = stand_in(lambda: torch.rand(3))
+    seed_torch(draw, 5)
+    found = draw()
+    torch.manual_seed(5)
+    assert torch.equal(found, torch.rand(3))
 
 
 def test_twins_get_other_numbers_through_the_modules_own_load_state_dict():
