@@ -1,10 +1,12 @@
 """What tests share: the instructor's notebooks, which are generated and not committed, and a browser."""
 
+import gc
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import sync_playwright
 
+gc.disable()  # until all tests are collected: what is imported and made for that stays
 ROOT = Path(__file__).parents[1]
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = [
@@ -34,6 +36,12 @@ def pytest_collection_modifyitems(items):
     long = ("tests/examples/", "tests/test_style.py", "tests/mha_grader/", "tests/solutions/")
     rooms = (first, *long, "tests/book/", "")
     items.sort(key=lambda item: next(i for i, room in enumerate(rooms) if item.nodeid.startswith(room)))
+
+
+def pytest_collection_finish():
+    """From here on there is garbage; what is there already is not looked through again."""
+    gc.freeze()
+    gc.enable()
 
 
 def out_of_date():

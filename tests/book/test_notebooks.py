@@ -16,30 +16,38 @@ from book.notebooks import ROLE_IN_CODE, Book, is_offered, notebook
 from .conftest import ROOT, extension
 
 BOOK = Book.read(ROOT)
-PAGES = {
-    path.stem: read_myst_markdown_notebook(path.read_text("utf-8")) for path in sorted(ROOT.glob("book/*.md"))
-}
-CHAPTERS = {
-    name
-    for name, page in PAGES.items()
-    if any("**The question of this chapter:**" in cell.source for cell in page.cells)
-}
-OFFERED = {name: notebook(page, BOOK) for name, page in PAGES.items() if is_offered(page)}
 # What only the book knows: roles, directives, labels.
 CITED = re.compile(r"\{(?:cite|ref|eq|numref|doc)[:\w]*\}+`")  # in what code prints
 LEFT = re.compile(r"\{[\w:-]+\}`|^[`:]{3,}\{.*|^:::|^\([\w-]+\)=|\]\(#|^:[\w-]+:", re.MULTILINE)
 
 
-def test_each_chapter_is_offered_but_one_which_shows_records_of_the_repository():
-    assert CHAPTERS - set(OFFERED) == {"speed"}
+@pytest.fixture(scope="module")
+def pages():
+    """The pages by name."""
+    return {
+        path.stem: read_myst_markdown_notebook(path.read_text("utf-8"))
+        for path in sorted(ROOT.glob("book/*.md"))
+    }
 
 
-def test_the_notebooks_have_the_code_of_the_pages_and_nothing_that_only_the_book_knows():
-    for name, made in OFFERED.items():
+@pytest.fixture(scope="module")
+def offered(pages):
+    """The notebooks of those that are offered as notebooks."""
+    return {name: notebook(page, BOOK) for name, page in pages.items() if is_offered(page)}
+
+
+def test_each_chapter_is_offered_but_one_which_shows_records_of_the_repository(pages, offered):
+    asks = "**The question of this chapter:**"
+    chapters = {name for name, page in pages.items() if any(asks in cell.source for cell in page.cells)}
+    assert chapters - set(offered) == {"speed"}
+
+
+def test_the_notebooks_have_the_code_of_the_pages_and_nothing_that_only_the_book_knows(pages, offered):
+    for name, made in offered.items():
         nbformat.validate(made)
         code = [cell.source for cell in made.cells if cell.cell_type == "code"]
-        pages = [cell.source for cell in PAGES[name].cells if cell.cell_type == "code"]
-        assert code[1:] == [ROLE_IN_CODE.sub(r"\1", source) for source in pages]
+        shown = [cell.source for cell in pages[name].cells if cell.cell_type == "code"]
+        assert code[1:] == [ROLE_IN_CODE.sub(r"\1", source) for source in shown]
         assert CITED.findall("\n".join(code)) == [], name
         text = "\n".join(cell.source for cell in made.cells if cell.cell_type == "markdown")
         assert LEFT.findall(text) == [], name
@@ -101,13 +109,12 @@ Because.
     ]
 
 
-def test_the_first_cell_installs_what_is_missing_or_says_how():
+def test_the_first_cell_installs_what_is_missing_or_says_how(pages):
     address = "https://github.com/name/repository"
-    pages = [PAGES["one_head"], PAGES["real_heads"]]
     cells = [
         notebook(page, Book(repository=url, packages=BOOK.packages)).cells[0].source
         for url in ("", address)
-        for page in pages
+        for page in (pages["one_head"], pages["real_heads"])
     ]
     assert ["Learn alone" in cell for cell in cells] == [True, True, False, False]
     assert [f"git+{address}" in cell for cell in cells] == [False, False, True, True]
