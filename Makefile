@@ -30,7 +30,8 @@ check-machine: check-python
 	@command -v bwrap >/dev/null || { echo "bubblewrap, the sandbox for students' code, is missing: sudo apt-get install bubblewrap"; exit 1; }
 
 check-browser:
-	@command -v chromium >/dev/null || { echo "Chromium, which the tests open the book in, is missing: sudo apt-get install chromium"; exit 1; }
+	@command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null \
+	  || { echo "Chromium, which the tests open the book in, is missing: sudo apt-get install chromium-headless-shell"; exit 1; }
 
 check-database:
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null \
