@@ -35,7 +35,7 @@ RESULTS_REST_ON = ["mha_lib", "constraints.txt"]
 BOOK_RESTS_ON = [*RESULTS_REST_ON, "_config.yml", "_toc.yml", "book", "exercises", "benchmarks/results"]
 BOOK_RESTS_ON += ["solutions/course.toml", "pyproject.toml"]  # what may be public, and what notebooks install
 AT_ONCE = min(4, os.cpu_count() or 1)  # a page that loads torch takes about half a gigabyte
-# Most of what a build makes, it needs until its end: looking for garbage as often as usual takes a fifth of its time.
+# Most of what a build makes, it needs until its end: a fifth of its time would go into looking for garbage.
 JUPYTER_BOOK = "import gc; gc.set_threshold(200_000, 50, 50); from jupyter_book.cli.main import main; main()"
 STRICT = ["--warningiserror", "--nitpick", "--keep-going"]
 # What a page has that can change how another page looks, or the numbers in it: its head, fenced blocks, headings,
