@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mha_grader.course.cells import Cell, assigned
-from mha_grader.grading.syntax import nodes_of, parsed
+from mha_grader.grading.syntax import LAST, nodes_of, parsed
 
 HIDES = frozenset({"exec", "eval", "__import__", "importlib"})  # built in: `model.eval` is another one
 COMPARES = frozenset({"__eq__", "__ne__", "__bool__", "__array__", "__array_function__", "__instancecheck__"})
@@ -116,12 +116,17 @@ def _first(mentions: Iterator[tuple[str, int]], source: str) -> dict[str, tuple[
 def _mentions(source: str) -> Iterator[tuple[str, int]]:
     """Names and the numbers of their lines; where Python cannot read the text, as with `%time`, all words."""
     if parsed(source) is not None:
-        yield from _mentions_in(nodes_of(source))
+        yield from _mentions_of(source)
         return
     for number, line in enumerate(source.splitlines(), 1):
         for name in re.findall(r"[^\W\d]\w*", line.partition("#")[0]):
             if name not in HIDES:
                 yield name, number
+
+
+@functools.lru_cache(LAST)
+def _mentions_of(source: str) -> tuple[tuple[str, int], ...]:
+    return tuple(_mentions_in(nodes_of(source)))
 
 
 def _mentions_in(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, int]]:

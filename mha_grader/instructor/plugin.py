@@ -98,7 +98,8 @@ def graded_notebook(assignment: Assignment, record: SubmissionRecord, handed_in:
         record: the student's.
         handed_in: the student's folder, which the cells that the student added are taken from.
     """
-    notebook = nbformat.read(assignment.files / f"{assignment.name}.ipynb", as_version=4)
+    released = (assignment.files / f"{assignment.name}.ipynb").read_text("utf-8")
+    notebook = nbformat.v4.reads(released)  # what comes of it is validated, when nbgrader takes it
     items = {item.item: item for item in record.items}
     rebuilt = _rebuilt(assignment, handed_in)
     sources = rebuilt.sources | {
@@ -167,10 +168,9 @@ def _outputs(item: ItemRecord, max_points: float) -> list[Any]:
     """The verdict for people, and the number that nbgrader reads as the score."""
     html, text = feedback.render("verdict.html.j2", item=item), feedback.render("verdict.txt.j2", item=item)
     score = repr(min(item.score, max_points))  # nbgrader refuses more than all points
-    return [
-        nbformat.v4.new_output("display_data", {"text/html": html, "text/plain": text}),
-        nbformat.v4.new_output("execute_result", {"text/plain": score}, execution_count=None),
-    ]
+    verdict = {"output_type": "display_data", "data": {"text/html": html, "text/plain": text}}
+    number = {"output_type": "execute_result", "data": {"text/plain": score}, "execution_count": None}
+    return [nbformat.from_dict(output | {"metadata": {}}) for output in (verdict, number)]
 
 
 class FeedbackExporter(Exporter):

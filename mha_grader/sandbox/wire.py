@@ -234,7 +234,7 @@ def send(channel: socket.socket, message: dict[str, Any]) -> None:
     channel.sendall(b"".join((sizes, header, *buffers)))
 
 
-Frame = tuple[bytes | bytearray, bytes | bytearray]
+Frame = tuple[bytes, memoryview]  # header and payload
 
 
 def read_frame(read: Callable[[int], bytes | bytearray]) -> Frame:
@@ -246,11 +246,12 @@ def read_frame(read: Callable[[int], bytes | bytearray]) -> Frame:
     header_size, payload_size = struct.unpack(">IQ", read(12))
     if header_size > MAX_HEADER or payload_size > MAX_PAYLOAD:
         raise ProtocolError("a frame is larger than the cap")
-    return read(header_size), read(payload_size)
+    rest = memoryview(read(header_size + payload_size))
+    return bytes(rest[:header_size]), rest[header_size:]
 
 
 def parse(frame: Frame, load_handle: Callable[[int], Any] = Handle) -> dict[str, Any]:
-    """The message in a frame, with fresh arrays at every call.
+    """The message in a frame, whose payload is given up.
 
     Raises:
         ProtocolError: if the frame does not hold a message.
@@ -264,5 +265,5 @@ def parse(frame: Frame, load_handle: Callable[[int], Any] = Handle) -> dict[str,
         raise ProtocolError("a message is a dict")
     # One pass over all fields, so that together they must use up the payload.
     # The view is given up here: the functions in `decode` know each other, and so live on for a while.
-    with memoryview(payload) as view:
+    with payload as view:
         return dict(zip(tree, decode(list(tree.values()), view, load_handle), strict=True))

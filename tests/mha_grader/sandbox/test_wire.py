@@ -205,12 +205,12 @@ def test_noise_is_refused_and_nothing_else_happens(noise):
 
 
 def test_a_tensor_that_arrives_where_there_is_no_torch_is_no_message(monkeypatch):
-    frame = through_frame({"T": ["float32", [1]]}, bytes(4))
-    assert wire.parse(frame)["value"].shape == (1,)
+    node = {"T": ["float32", [1]]}
+    assert wire.parse(frame_of(node, bytes(4)))["value"].shape == (1,)
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(wire.ProtocolError, match="not installed"):
-        wire.parse(frame)
+        wire.parse(frame_of(node, bytes(4)))
 
 
-def through_frame(node, payload):
-    return json.dumps({"value": node}).encode(), payload
+def frame_of(node, payload):
+    return json.dumps({"value": node}).encode(), memoryview(payload)
