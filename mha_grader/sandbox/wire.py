@@ -28,8 +28,7 @@ MAX_KEYS = 5_000  # keys of dicts in one frame: a dict of chosen numbers is slow
 MAX_DEPTH = 16
 MAX_NAME = 80
 
-SCALARS = frozenset({type(None), bool, int, float})
-
+SCALARS = frozenset({type(None), bool, int, float})  # in JSON as they are here
 INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 NUMPY_DTYPES = frozenset([*INTEGERS, "bool", "float16", "float32", "float64"])
 NAMES = {np.dtype(name): name for name in NUMPY_DTYPES}  # NumPy works a dtype's name out anew each time

@@ -84,9 +84,9 @@ def _copied(value: Any) -> Any:
         return kind(map(_copied, value))
     if kind is np.ndarray:
         return value.copy()
-    return (
-        value.detach().clone() if hasattr(value, "clone") else copy.deepcopy(value)
-    )  # a tensor, or what else
+    if hasattr(value, "clone"):  # a tensor
+        return value.detach().clone()
+    return copy.deepcopy(value)
 
 
 def _size(value: Any) -> int:
