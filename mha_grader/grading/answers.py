@@ -54,8 +54,13 @@ def one_by_one(source: str) -> str | None:
     """The cell with each statement, and each value of a dict that is assigned to a name, run by itself; None if it
     is not Python."""
     tree = parsed(source)
-    if tree is None:
+    try:
+        return None if tree is None else "\n".join(_pieces(tree))
+    except RecursionError:  # it is nested too deeply to be written anew
         return None
+
+
+def _pieces(tree: ast.Module) -> list[str]:
     pieces = []
     for statement in tree.body:
         match statement:
@@ -70,7 +75,7 @@ def one_by_one(source: str) -> str | None:
                         pieces.append(_tried(f"{place} = {ast.unparse(value)}", f"{place} = {words}"))
             case _:
                 pieces.append(_tried(ast.unparse(statement)))
-    return "\n".join(pieces)
+    return pieces
 
 
 def _tried(code: str, otherwise: str = "pass") -> str:

@@ -53,7 +53,7 @@ def given_elsewhere(assignment: Assignment, item: str, source: str) -> tuple[str
         item: the item's name.
         source: the student's cell.
     """
-    own = _definitions(source).get(item)
+    own = _definitions(source).get(item) if parsed(source) is not None else None
     if own is None:
         return ()
     same = [
@@ -76,8 +76,11 @@ class _Definition:
         self._kinds = [type(each) for each in statement.body if not isinstance(each, ast.Expr)]
 
     def is_like(self, other: _Definition) -> bool:
-        """Whether both are the same code; few are, and most of those differ in what statements there are."""
-        return self._kinds == other._kinds and self._code == other._code
+        """Whether both are the same code; most that are not differ already in what statements there are."""
+        try:
+            return self._kinds == other._kinds and self._code == other._code
+        except RecursionError:  # no notebook gives code that is nested so deeply
+            return False
 
     @functools.cached_property
     def _code(self) -> str:
@@ -88,10 +91,11 @@ class _Definition:
 
 
 def _definitions(source: str) -> dict[str, _Definition]:
-    """What code defines at its top level, by name."""
-    if parsed(source) is None:
+    """What code defines at its top level, by name; what a notebook gives may be long."""
+    try:
+        body = ast.parse(source).body  # a tree of its own, which will be changed
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
-    body = ast.parse(source).body  # which will be changed
     kept = [statement for statement in body if isinstance(statement, ast.FunctionDef | ast.ClassDef)]
     return {statement.name: _Definition(statement) for statement in kept}
 

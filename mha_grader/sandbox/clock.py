@@ -10,7 +10,7 @@ import time
 SHARE = (
     0.75  # of the time in which some process waited does not count: a limit lasts four times as long at most
 )
-TOLD = 0.005  # seconds for which an answer stands
+TOLD = 0.005  # seconds for which an answer stands; when the next one comes, the clock may step back by less
 
 
 def seconds() -> float:

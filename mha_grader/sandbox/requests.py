@@ -15,7 +15,8 @@ A request is a dict of plain data:
     whole       whether the value should be a dict of the result and all arguments as they are after the call
     candidate   for `check`: what the target, a checker, is called with
     parameters  for `load`: value by dotted path, for example `out_proj.weight`; of a `call` whose result is kept:
-                what is loaded into the module that it made, which is then put into eval mode; None for nothing
+                what is loaded into the module that it made, which is then put into eval mode: the value says
+                whether that went well; None for nothing
     wrt         for `gradients`: positions of arguments, and dotted paths of parameters of the target
     cotangent   for `gradients`: what the (first) output is multiplied with before it is summed
 """
@@ -75,11 +76,9 @@ class Operations:
             return {"status": "ok", "value": gradients(target, function, {**request, "args": given})}
         value = function(*given, **{key: self._given(value) for key, value in kwargs.items()})
         if request["keep"] is not None:
-            if request.get("parameters") is not None:
-                load(value, request["parameters"])
-                value.eval()
             self.objects[request["keep"]] = value
-            value = None
+            parameters = request.get("parameters")
+            value = None if parameters is None else is_filled(value, parameters)
         if request.get("whole"):
             value = {"result": value, "args": args, "kwargs": kwargs}
         pairs = [(str(i), new, old) for i, (new, old) in enumerate(zip(args, pristine["args"], strict=True))]
@@ -127,6 +126,16 @@ def load(target: Any, parameters: Mapping[str, Any]) -> None:
                 found, wanted = tuple(parameter.shape), tuple(value.shape)
                 raise ValueError(f"{path} has shape {found}; it should have shape {wanted}")
             parameter.copy_(torch.as_tensor(value))
+
+
+def is_filled(module: Any, parameters: Mapping[str, Any]) -> bool:
+    """Copy values into the parameters of a module and put it into eval mode; whether that went well."""
+    try:
+        load(module, parameters)
+        module.eval()
+    except Exception:  # who asked tries it step by step, and so sees what is wrong
+        return False
+    return True
 
 
 def gradients(target: Any, function: Callable[..., Any], request: Mapping[str, Any]) -> list[Any]:

@@ -260,8 +260,8 @@ def parse(frame: Frame, load_handle: Callable[[int], Any] = Handle) -> dict[str,
         tree = json.loads(header)
     except (ValueError, RecursionError) as error:
         raise ProtocolError("a header is not JSON") from error
-    if not isinstance(tree, dict):
-        raise ProtocolError("a message is a dict")
+    if not isinstance(tree, dict) or len(tree) > MAX_KEYS:
+        raise ProtocolError("a message is a dict with few keys")
     # One pass over all fields, so that together they must use up the payload.
     # The view is given up here: the functions in `decode` know each other, and so live on for a while.
     with payload as view:

@@ -59,12 +59,8 @@ def twins(tested: Any, reference: Any, parameters: dict[str, Any], *args: Any, *
         Mismatch: if the student's module lacks a parameter.
         CallError: if it cannot be made.
     """
-    try:
-        module = tested.filled(parameters, *args, **kwargs)
-    except CallError as error:
-        if error.kind != "error":
-            raise
-        module = tested(*args, **kwargs)  # step by step, to see where it fails
+    module = tested.make(parameters, *args, **kwargs)
+    if not module.filled:  # step by step, to see where it fails
         load_parameters(module, parameters)
         module.eval()
     expected = reference(*args, **kwargs)

@@ -151,13 +151,13 @@ class Recorder:
         kwargs: Any,
         parameters: dict[str, Any] | None = None,
     ) -> TestedObject:
-        """Call the target, and leave the result where it is; a module with these parameters, in eval mode.
+        """Call the target, and leave the result where it is; if it is a module, try to fill it with parameters.
 
         Raises:
             CallError: if the call gave no result.
         """
         self._kept += 1
-        _, changed = self.request(
+        value, changed = self.request(
             "call",
             target,
             method=method,
@@ -168,6 +168,7 @@ class Recorder:
         )
         kept = TestedObject(self, wire.Handle(self._kept))
         kept.changed = changed  # by the call that made it
+        kept.filled = value is True
         return kept
 
 
@@ -247,11 +248,11 @@ class TestedClass:
         """
         return self._recorder.keep(self._name, None, args, kwargs)
 
-    def filled(self, parameters: dict[str, Any], *args: Any, **kwargs: Any) -> TestedObject:
-        """Make a module, load its parameters and put it into eval mode, all at once.
+    def make(self, parameters: dict[str, Any], *args: Any, **kwargs: Any) -> TestedObject:
+        """Make a module, load its parameters and put it into eval mode; `filled` says whether that went well.
 
         Raises:
-            CallError: if any of it failed.
+            CallError: if it could not be made.
         """
         return self._recorder.keep(self._name, None, args, kwargs, parameters)
 
@@ -262,6 +263,8 @@ class TestedClass:
 
 class TestedObject(TestedFunction):
     """An object that lives elsewhere: it can be called, so can its methods, and it can be an argument."""
+
+    filled = False  # whether it got its parameters, and is in eval mode, when it was made
 
     @property
     def handle(self) -> wire.Handle:

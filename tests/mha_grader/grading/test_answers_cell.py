@@ -92,7 +92,16 @@ def test_each_answer_fails_alone_with_the_value_and_the_reason(asked, settings):
     assert statuses(graded(asked, settings, "answers = {")) == ["error"] * 3
 
 
-@pytest.mark.parametrize("source", ["answers = {", "%time x = 1\nanswers = {}", "x = 1\n" * 5000, "(" * 5000])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "answers = {",
+        "%time x = 1\nanswers = {}",
+        "x = 1\n" * 5000,
+        "(" * 5000,
+        "answers = {'one': 1" + " + x" * 1500 + "}",
+    ],
+)
 def test_a_cell_that_cannot_be_taken_apart_is_left_alone(source):
     assert one_by_one(source) is None
 

@@ -164,3 +164,8 @@ def test_no_right_style_reaches_what_runs_it(name):
         solution = assignment.cell("solution", item)
         for style in styles(name, item).values():
             assert library_use.reaches_in(inspect.getsource(style), solution) == ()
+
+
+def test_a_change_far_inside_is_shown_too():
+    (line,) = library_use.reaches_out("def f(x):\n    x" + ".real" * 1500 + ".flags = 1\n    return x")
+    assert line.startswith("line 2 changes ….flags")

@@ -10,6 +10,7 @@ import pytest
 from mha_grader.course.assignment import Released, load_assignment
 from mha_grader.grading import others, rebuild
 from mha_grader.grading.grade import grade_submission
+from mha_grader.grading.syntax import MAX_PARSED
 
 COURSE = Path(__file__).parents[3]
 NAMES = [path.stem for path in sorted((COURSE / "exercises").glob("*/*.ipynb"))]
@@ -60,6 +61,23 @@ def test_code_that_another_notebook_gives_is_shown_to_a_person(course_of_two):
     )
     for source in ("def double(x):\n    return x + x", "def double(x:", "x = 1", ""):
         assert others.given_elsewhere(course_of_two, "double", source) == ()
+
+
+def test_a_notebook_may_give_more_code_than_a_student_may_write(toy):
+    long = GIVEN + "".join(
+        f"def f{number}(x):\n    return {number} * x\n" for number in range(MAX_PARSED // 20)
+    )
+    other = dataclasses.replace(NEXT, given=(long,))
+    found = others.given_elsewhere(dataclasses.replace(toy, others=(other,)), "double", GIVEN)
+    assert found == ("double is the code that the notebook next gives",)
+    assert others.given_elsewhere(dataclasses.replace(toy, others=(other,)), "double", long) == ()
+
+
+def test_code_that_is_nested_without_end_is_graded_and_is_nobody_elses(course_of_two, settings):
+    deep = "def double(x):\n    y = x" + " + x" * 1500 + "\n    return y\n"
+    record = grade_submission(course_of_two, settings, notebook(own(course_of_two, double=deep)))
+    assert record.status == "graded"
+    assert others.given_elsewhere(course_of_two, "double", deep) == ()
 
 
 def test_code_that_lies_in_a_file_beside_another_notebook_is_shown_to_a_person():

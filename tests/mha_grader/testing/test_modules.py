@@ -64,12 +64,19 @@ def test_twins_can_be_made_of_an_installed_class():
     expect_close(module(torch.ones(4, 3)), expected(torch.ones(4, 3)))
 
 
-def test_a_module_that_cannot_be_made_is_made_once_more_and_says_why():
+def test_a_module_is_made_once_whether_that_or_filling_it_fails_or_not():
     made = []
-    tested = Recorder(local(f=lambda width: made.append(width) or 1 / 0)).bind("f", Line)
+
+    def once(width, fail, **options):
+        made.append(width)
+        return 1 / 0 if fail else Line(width, **options)
+
+    tested = Recorder(local(f=once)).bind("f", Line)
     with pytest.raises(CallError, match="ZeroDivisionError"):
-        twins(tested, Line, parameters(bias=0.0), 3)
-    assert made == [3, 3]
+        twins(tested, Line, parameters(bias=0.0), 3, True)
+    twins(tested, lambda width, fail, **options: Line(width), parameters(bias=0.0), 3, False, bias=False)
+    twins(tested, lambda width, fail: Line(width), parameters(bias=0.0), 3, False)
+    assert made == [3, 3, 3]
 
 
 def test_random_numbers_start_as_with_pytorchs_own_seed():
