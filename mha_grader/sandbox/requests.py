@@ -78,7 +78,7 @@ class Operations:
         if request["keep"] is not None:
             self.objects[request["keep"]] = value
             parameters = request.get("parameters")
-            value = None if parameters is None else is_filled(value, parameters)
+            value = None if parameters is None else fill(value, parameters)
         if request.get("whole"):
             value = {"result": value, "args": args, "kwargs": kwargs}
         pairs = [(str(i), new, old) for i, (new, old) in enumerate(zip(args, pristine["args"], strict=True))]
@@ -128,7 +128,7 @@ def load(target: Any, parameters: Mapping[str, Any]) -> None:
             parameter.copy_(torch.as_tensor(value))
 
 
-def is_filled(module: Any, parameters: Mapping[str, Any]) -> bool:
+def fill(module: Any, parameters: Mapping[str, Any]) -> bool:
     """Copy values into the parameters of a module and put it into eval mode; whether that went well."""
     try:
         load(module, parameters)
