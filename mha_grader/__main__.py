@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import gc
 import io
 import sys
@@ -16,6 +17,7 @@ ALONE = {"check": check, "progress": progress}
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code, see `mha_grader.cli.main`."""
     gc.set_threshold(200_000, 50, 50)  # most of what a command imports and makes stays until its end
+    atexit.register(gc.freeze)  # and there is no need to look for garbage in it then
     words = list(sys.argv[1:] if argv is None else argv)
     if words and words[0] in ALONE:
         return _learn(words)

@@ -6,7 +6,6 @@ import argparse
 import functools
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,11 +68,10 @@ def run(arguments: argparse.Namespace) -> int:
                 f"mha-grade: {clean(student)} counts as in time: {timestamps.NAME} tells no date and time",
                 file=sys.stderr,
             )
-    layout = settings_of(course).layout(assignment)
-    probe(layout)  # the workers' sandboxes come from the same fork server
+    probe(settings_of(course).layout(assignment))  # the workers' sandboxes come from the same fork server
     gradebook.check(gradebook.course_directory(course).db_url, assignment)
     before = store.load_all(course.grades(assignment.name))
-    records, failed = _grade_all(course, assignment, submitted, students, layout.imports, arguments)
+    records, failed = _grade_all(course, assignment, submitted, students, arguments)
     try:
         gradebook.enter(course, assignment, submitted, records, force=arguments.force)
     finally:
@@ -124,7 +122,6 @@ def _grade_all(
     assignment: Assignment,
     submitted: Path,
     students: list[str],
-    imports: Sequence[str],
     arguments: argparse.Namespace,
 ) -> tuple[dict[str, SubmissionRecord], dict[str, BaseException]]:
     """The records by student, and why the others have none."""
@@ -141,7 +138,7 @@ def _grade_all(
             folders,
             scheduler=arguments.scheduler,
             workers=arguments.workers,
-            imports=imports,
+            imports=assignment.imports(),
             first=first,
         ):
             if isinstance(result, schedule.Failed):

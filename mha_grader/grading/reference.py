@@ -1,7 +1,7 @@
 """The hidden tests on the solutions themselves: a test that these do not pass must judge nobody.
 
-`python -m mha_grader.grading.reference` tries all assignments; so does `make exercises`. `mha-grade grade` tries
-the one that it grades, with the draws that its students will meet.
+`python -m mha_grader.grading.reference` tries all assignments in this process; so does `make exercises`.
+`mha-grade grade` grades the solutions of its assignment as a hand-in, with the draws that its students will meet.
 """
 
 from __future__ import annotations
@@ -27,23 +27,24 @@ PUBLIC_SECRET = b"reference"
 
 
 def check_once(course: Course, assignment: Assignment) -> None:
-    """See that the solutions pass their hidden tests, once for each version of an assignment.
+    """See that the solutions have all points where students are graded, once for each version of an assignment.
 
     Raises:
         CourseError: if one does not.
+        SandboxUnavailable: if this machine cannot run students' code safely.
     """
     seen = course.grades(assignment.name) / ".reference"
     if seen.exists() and seen.read_text("utf-8") == assignment.version:
         return
-    check(assignment, course.secret())
-    if assignment.plain:
-        check_in_the_sandbox(course, assignment)
+    if assignment.plain:  # where what is seen in this process says more
+        check(assignment, course.secret())
+    check_in_the_sandbox(course, assignment)
     seen.parent.mkdir(parents=True, exist_ok=True)
     write_whole(seen, assignment.version)
 
 
 def check(assignment: Assignment, secret: bytes) -> None:
-    """See that the solutions pass their hidden tests.
+    """See that the solutions pass their hidden tests in this process.
 
     Args:
         assignment: the assignment.
@@ -56,36 +57,49 @@ def check(assignment: Assignment, secret: bytes) -> None:
         plain.failures(assignment)
         if assignment.plain
         else [
-            f"{item}, part “{verdict.part.name}” ({verdict.status}: {verdict.reason})"
+            _in_words(item, verdict.part.name, verdict.status, verdict.reason)
             for item in assignment.items
             for verdict in _verdicts(assignment, item, secret)
             if verdict.status != "pass"
         ]
     )
     if failed:
-        raise CourseError(
-            f"the solutions of {assignment.name} fail their own hidden tests, so nobody can be judged by them: "
-            f"{'; '.join(failed)}"
-        )
+        raise _unfit(assignment, failed)
 
 
 def check_in_the_sandbox(course: Course, assignment: Assignment) -> None:
-    """See that the solutions of a plain assignment have all points when they are graded as a hand-in.
+    """See that the solutions have all points when they are graded as a hand-in.
 
     Raises:
-        CourseError: if not: a test and a solution then share something that data does not carry over.
+        CourseError: if not. Where they pass in one process, a test and a solution share something that data does
+            not carry over.
         SandboxUnavailable: if this machine cannot run students' code safely.
     """
     name = assignment.name
     notebook = course.root / "solutions" / name / f"{name}.ipynb"
     record = grade.grade_submission(assignment, settings_of(course), notebook.read_bytes())
-    lost = [item.parts[0] for item in record.items if item.status != "pass"]
-    if lost:
+    lost = [(item.item, part) for item in record.items for part in item.parts if part.status != "pass"]
+    if lost and assignment.plain:
         raise CourseError(
             f"the solutions of {name} lose points when they are graded as a hand-in: "
-            f"{'; '.join(f'{part.name} ({part.reason})' for part in lost)}. If such a test looks at more than "
+            f"{'; '.join(f'{part.name} ({part.reason})' for _, part in lost)}. If such a test looks at more than "
             f"data, give its cell the tag {IN_PROCESS} in solutions/"
         )
+    if lost:
+        raise _unfit(
+            assignment, [_in_words(item, part.name, part.status, part.reason) for item, part in lost]
+        )
+
+
+def _in_words(item: str, part: str, status: str, reason: str) -> str:
+    return f"{item}, part “{part}” ({status}: {reason})"
+
+
+def _unfit(assignment: Assignment, failed: list[str]) -> CourseError:
+    return CourseError(
+        f"the solutions of {assignment.name} fail their own hidden tests, so nobody can be judged by them: "
+        f"{'; '.join(failed)}"
+    )
 
 
 def check_mistakes(assignment: Assignment, secret: bytes) -> None:

@@ -39,7 +39,6 @@ def prepare(modules: list[str]) -> Any:
     shell = answering.start_shell(modules)
     while len(os.listdir("/proc/self/task")) > 1:  # only the thread that forks lives on in a fork
         time.sleep(0.01)
-    gc.collect()
     gc.freeze()  # else each fork's collections would copy all of it
     gc.enable()
     use_huge_pages()
@@ -115,3 +114,4 @@ def launch(
 
 if __name__ == "__main__":
     main()
+    os._exit(0)  # taking all that was imported apart would take longer than a fork

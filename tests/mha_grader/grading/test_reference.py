@@ -6,7 +6,8 @@ import pytest
 
 from mha_grader import cli
 from mha_grader.course import authoring, store
-from mha_grader.course.assignment import CourseError
+from mha_grader.course.assignment import CourseError, load_assignment
+from mha_grader.course.folders import Course
 from mha_grader.grading import reference
 from tests.mha_grader.small_course import NAME, SOURCE, hand_in, make
 
@@ -68,3 +69,17 @@ def test_grading_stops_before_anybody_is_judged_and_so_does_the_making_of_exerci
     assert cli.main(["--course", str(course), "grade", NAME]) == 1
     assert "double, part “integers”" in capsys.readouterr().err
     assert store.load_all(course / "grades" / NAME) == {}
+
+
+def test_solutions_that_need_what_students_do_not_have_are_found_before_anybody_is_judged(tmp_path):
+    course = make(tmp_path / "course")
+    source = SOURCE.replace(
+        "    return 2 * x\n", "    import mha_lib  # which grading has\n    return 2 * x\n"
+    )
+    (course / "solutions" / f"{NAME}.py").write_text(source)
+    authoring.release(course, NAME)
+    assignment = load_assignment(course, NAME)
+    reference.check(assignment, b"secret")
+    with pytest.raises(CourseError, match=r"double, part “numbers” \(error: .* ModuleNotFoundError"):
+        reference.check_once(Course(course), assignment)
+    assert not (course / "grades" / NAME / ".reference").exists()
