@@ -6,6 +6,7 @@ import argparse
 import functools
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,10 +69,11 @@ def run(arguments: argparse.Namespace) -> int:
                 f"mha-grade: {clean(student)} counts as in time: {timestamps.NAME} tells no date and time",
                 file=sys.stderr,
             )
-    probe(settings_of(course).layout(assignment))  # the workers' sandboxes come from the same fork server
+    layout = settings_of(course).layout(assignment)
+    probe(layout)  # the workers' sandboxes come from the same fork server
     gradebook.check(gradebook.course_directory(course).db_url, assignment)
     before = store.load_all(course.grades(assignment.name))
-    records, failed = _grade_all(course, assignment, submitted, students, arguments)
+    records, failed = _grade_all(course, assignment, submitted, students, layout.imports, arguments)
     try:
         gradebook.enter(course, assignment, submitted, records, force=arguments.force)
     finally:
@@ -122,11 +124,12 @@ def _grade_all(
     assignment: Assignment,
     submitted: Path,
     students: list[str],
+    imports: Sequence[str],
     arguments: argparse.Namespace,
 ) -> tuple[dict[str, SubmissionRecord], dict[str, BaseException]]:
     """The records by student, and why the others have none."""
     folders = [submitted / student / assignment.name for student in students]
-    # A worker tries the solutions: it has imported what they need, and meets the same tests again.
+    # In a worker: the command itself has not imported what hidden tests need.
     first = functools.partial(_check_one, course, assignment.name, assignment.version)
     task = functools.partial(_grade_one, course, assignment.name, assignment.version, arguments.force)
     records: dict[str, SubmissionRecord] = {}
@@ -138,7 +141,7 @@ def _grade_all(
             folders,
             scheduler=arguments.scheduler,
             workers=arguments.workers,
-            imports=assignment.imports(),
+            imports=imports,
             first=first,
         ):
             if isinstance(result, schedule.Failed):

@@ -1,7 +1,8 @@
 """Explain a verdict: the words that a student reads about a part.
 
 They name the misconception if it is known, and show a difference on a public example if it is not. What is said
-about a known mistake stands in `mha_lib.pitfalls.words`, and what a part proves in the assignment's source.
+about a known mistake stands in `mha_lib.pitfalls.words` or in the assignment's own file of mistakes, and what a
+part proves in the assignment's source.
 """
 
 from __future__ import annotations

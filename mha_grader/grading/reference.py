@@ -1,7 +1,7 @@
 """The hidden tests on the solutions themselves: a test that these do not pass must judge nobody.
 
-`python -m mha_grader.grading.reference` tries all assignments in this process; so does `make exercises`.
-`mha-grade grade` grades the solutions of its assignment as a hand-in, with the draws that its students will meet.
+`python -m mha_grader.grading.reference` tries all assignments in this process; so does `make exercises`. Before a
+class is graded, its assignment's solutions are graded as a hand-in, with the draws that students will meet.
 """
 
 from __future__ import annotations
@@ -21,26 +21,28 @@ from mha_grader.grading import grade, plain
 from mha_grader.grading.diagnose import recognise
 from mha_grader.grading.judge import Verdict, load_parts, run_parts, seed
 from mha_grader.grading.settings import settings_of
+from mha_grader.sandbox.fork_server import SandboxUnavailable
 from mha_grader.testing.proxies import Recorder, local
 
 PUBLIC_SECRET = b"reference"
 
 
 def check_once(course: Course, assignment: Assignment) -> None:
-    """See that the solutions have all points where students are graded, once for each version of an assignment.
+    """See that the solutions pass where students are graded: once for each version, and for each list of packages.
 
     Raises:
         CourseError: if one does not.
-        SandboxUnavailable: if this machine cannot run students' code safely.
+        SandboxUnavailable: if this machine cannot grade.
     """
     seen = course.grades(assignment.name) / ".reference"
-    if seen.exists() and seen.read_text("utf-8") == assignment.version:
+    stamp = " ".join((assignment.version, *settings_of(course).layout(assignment).allowed))
+    if seen.exists() and seen.read_text("utf-8") == stamp:
         return
-    if assignment.plain:  # where what is seen in this process says more
+    if assignment.plain:  # this process sees more of what is wrong
         check(assignment, course.secret())
-    check_in_the_sandbox(course, assignment)
+    check_as_a_hand_in(course, assignment)
     seen.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(seen, assignment.version)
+    write_whole(seen, stamp)
 
 
 def check(assignment: Assignment, secret: bytes) -> None:
@@ -57,48 +59,47 @@ def check(assignment: Assignment, secret: bytes) -> None:
         plain.failures(assignment)
         if assignment.plain
         else [
-            _in_words(item, verdict.part.name, verdict.status, verdict.reason)
+            f"{item}, part “{verdict.part.name}” ({verdict.status}: {verdict.reason})"
             for item in assignment.items
             for verdict in _verdicts(assignment, item, secret)
             if verdict.status != "pass"
         ]
     )
     if failed:
-        raise _unfit(assignment, failed)
+        raise CourseError(
+            f"the solutions of {assignment.name} fail their own hidden tests, so nobody can be judged by them: "
+            f"{'; '.join(failed)}"
+        )
 
 
-def check_in_the_sandbox(course: Course, assignment: Assignment) -> None:
-    """See that the solutions have all points when they are graded as a hand-in.
+def check_as_a_hand_in(course: Course, assignment: Assignment) -> None:
+    """See that the solutions pass every part when they are graded as a hand-in.
 
     Raises:
-        CourseError: if not. Where they pass in one process, a test and a solution share something that data does
-            not carry over.
-        SandboxUnavailable: if this machine cannot run students' code safely.
+        CourseError: if not. If they pass in one process, they need what students lack, such as a package or more
+            time, or share something with a test that data does not carry over.
+        SandboxUnavailable: if this machine cannot grade.
     """
     name = assignment.name
     notebook = course.root / "solutions" / name / f"{name}.ipynb"
-    record = grade.grade_submission(assignment, settings_of(course), notebook.read_bytes())
+    try:
+        record = grade.grade_submission(assignment, settings_of(course), notebook.read_bytes())
+    except (OSError, MemoryError) as error:
+        raise SandboxUnavailable(f"the solutions of {name} could not be graded: {error!r}") from None
     lost = [(item.item, part) for item in record.items for part in item.parts if part.status != "pass"]
-    if lost and assignment.plain:
-        raise CourseError(
-            f"the solutions of {name} lose points when they are graded as a hand-in: "
-            f"{'; '.join(f'{part.name} ({part.reason})' for _, part in lost)}. If such a test looks at more than "
-            f"data, give its cell the tag {IN_PROCESS} in solutions/"
-        )
-    if lost:
-        raise _unfit(
-            assignment, [_in_words(item, part.name, part.status, part.reason) for item, part in lost]
-        )
-
-
-def _in_words(item: str, part: str, status: str, reason: str) -> str:
-    return f"{item}, part “{part}” ({status}: {reason})"
-
-
-def _unfit(assignment: Assignment, failed: list[str]) -> CourseError:
-    return CourseError(
-        f"the solutions of {assignment.name} fail their own hidden tests, so nobody can be judged by them: "
-        f"{'; '.join(failed)}"
+    if not lost:
+        return
+    advice = ""
+    if not record.usable:
+        why = list(record.notes)
+    elif assignment.plain:
+        why = [f"{part.name} ({part.reason})" for _, part in lost]
+        advice = f". If such a test looks at more than data, give its cell the tag {IN_PROCESS} in solutions/"
+    else:
+        why = [f"{item}, part “{part.name}” ({part.status}: {part.reason})" for item, part in lost]
+    raise CourseError(
+        f"the solutions of {name} lose points when they are graded as a hand-in, so nobody can be judged by them: "
+        f"{'; '.join(why)}{advice}"
     )
 
 

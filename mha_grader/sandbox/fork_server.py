@@ -49,7 +49,7 @@ PACKAGES = (
     "torch",
     "einops",
 )  # what students may import besides, unless a course says
-# What the parts of a package import only when they are first used.
+# What the parts of a package import only when they are first used; the fork server imports it at once.
 LATE_IMPORTS = {"torch": "torch._dynamo"}
 HOME = "/home/student"
 GIVEN = "/given"  # files that lie beside the notebook; each forked process finds them in its home
@@ -94,7 +94,7 @@ class Layout:
     files: tuple[tuple[str, int, int], ...] = ()  # beside the notebook: path, size and time in ns of each
     allowed: tuple[str, ...] = PACKAGES  # distributions that can be imported, with what they need
     packages: tuple[tuple[str, str], ...] = ()  # (name, path) of what can be imported besides
-    imports: tuple[str, ...] = ()  # modules to be imported before the first fork
+    imports: tuple[str, ...] = ()  # modules to be imported before the first fork, all of them students'
     hidden: str | None = None  # a folder to be hidden should it lie below something that the sandbox shows
 
     @staticmethod
@@ -120,16 +120,18 @@ class Layout:
                 status = file.stat()
                 listed.append((str(file.resolve()), status.st_size, status.st_mtime_ns))
         there = {name.partition(".")[0] for _, name in package_paths(allowed)} | set(packages or ())
-        known = [name for name in imports if name.partition(".")[0] in there]
-        tops = {name.partition(".")[0] for name in known}
-        late = [module for name, module in LATE_IMPORTS.items() if name in tops]
         return Layout(
             files=tuple(listed),
             allowed=allowed,
             packages=tuple(sorted((packages or {}).items())),
-            imports=(*known, *late),
+            imports=tuple(name for name in imports if name.partition(".")[0] in there),
             hidden=None if hidden is None else str(hidden.resolve()),
         )
+
+
+def _late_imports(layout: Layout) -> list[str]:
+    tops = {name.partition(".")[0] for name in layout.imports}
+    return [module for name, module in LATE_IMPORTS.items() if name in tops]
 
 
 @functools.cache
@@ -307,7 +309,7 @@ def _start(path: Path, layout: Layout, line: list[str]) -> socket.socket:
         worker = [python, "-I", "-S", "-B", f"{INSIDE_GRADER}/worker.py", str(listener.fileno())]
         # The shell ends at once, so that the server is no child of this process and does not end with it.
         subprocess.run(
-            ["/bin/sh", "-c", '"$@" &', "sh", *line, *worker, *layout.imports],
+            ["/bin/sh", "-c", '"$@" &', "sh", *line, *worker, *layout.imports, *_late_imports(layout)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=log,

@@ -114,4 +114,4 @@ def launch(
 
 if __name__ == "__main__":
     main()
-    os._exit(0)  # taking all that was imported apart would take longer than a fork
+    os._exit(0)  # nothing is to be saved, and what was imported need not be taken apart

@@ -3,6 +3,8 @@
 import math
 import operator
 import os
+import subprocess
+import sys
 from functools import partial
 
 import pytest
@@ -53,6 +55,20 @@ def test_a_task_that_ends_every_worker_takes_no_other_with_it():
     assert found == dict.fromkeys(range(4), 2)
     assert isinstance(gone, Failed)
     assert "worker" in str(gone.error).lower()
+
+
+def test_a_module_that_raises_when_it_is_imported_stops_no_worker(tmp_path):
+    (tmp_path / "odd.py").write_text("raise RuntimeError('not today')\n")
+    script = (
+        "from mha_grader.grading.schedule import run_all\n"
+        "print(sorted(run_all(len, ['a', 'bb', 'ccc'], workers=2, imports=['odd'])))"
+    )
+    path = os.pathsep.join([str(tmp_path), os.getcwd()])
+    done = subprocess.run(  # a process of its own: the server of this one's workers may run already
+        [sys.executable, "-W", "ignore", "-c", script],
+        env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout == "[(0, 1), (1, 2), (2, 3)]\n", done.stderr
 
 
 def test_a_worker_stays_on_a_processor_of_its_own():

@@ -55,6 +55,7 @@ def wait_until_gone(pids):
 
 
 def test_modules_of_the_layout_are_there_and_others_are_not():
+    assert TORCH.imports == ("torch", "torch.nn", "matplotlib.pyplot")
     names = (
         "[name for name in ('torch', 'torch._dynamo', 'matplotlib.pyplot', 'mha_lib') if name in sys.modules]"
     )
