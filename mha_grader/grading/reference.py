@@ -16,6 +16,7 @@ from mha_grader.course.assignment import Assignment, CourseError, assignment_nam
 from mha_grader.course.folders import Course
 from mha_grader.course.mistakes import ENDING
 from mha_grader.course.plain_nbgrader import IN_PROCESS
+from mha_grader.course.records import PartRecord
 from mha_grader.course.store import write_whole
 from mha_grader.grading import grade, plain
 from mha_grader.grading.diagnose import recognise
@@ -59,7 +60,7 @@ def check(assignment: Assignment, secret: bytes) -> None:
         plain.failures(assignment)
         if assignment.plain
         else [
-            f"{item}, part “{verdict.part.name}” ({verdict.status}: {verdict.reason})"
+            _lost_part(item, verdict.part.name, verdict)
             for item in assignment.items
             for verdict in _verdicts(assignment, item, secret)
             if verdict.status != "pass"
@@ -96,11 +97,15 @@ def check_as_a_hand_in(course: Course, assignment: Assignment) -> None:
         why = [f"{part.name} ({part.reason})" for _, part in lost]
         advice = f". If such a test looks at more than data, give its cell the tag {IN_PROCESS} in solutions/"
     else:
-        why = [f"{item}, part “{part.name}” ({part.status}: {part.reason})" for item, part in lost]
+        why = [_lost_part(item, part.name, part) for item, part in lost]
     raise CourseError(
         f"the solutions of {name} lose points when they are graded as a hand-in, so nobody can be judged by them: "
         f"{'; '.join(why)}{advice}"
     )
+
+
+def _lost_part(item: str, name: str, verdict: Verdict | PartRecord) -> str:
+    return f"{item}, part “{name}” ({verdict.status}: {verdict.reason})"
 
 
 def check_mistakes(assignment: Assignment, secret: bytes) -> None:

@@ -94,7 +94,7 @@ class Layout:
     files: tuple[tuple[str, int, int], ...] = ()  # beside the notebook: path, size and time in ns of each
     allowed: tuple[str, ...] = PACKAGES  # distributions that can be imported, with what they need
     packages: tuple[tuple[str, str], ...] = ()  # (name, path) of what can be imported besides
-    imports: tuple[str, ...] = ()  # modules to be imported before the first fork, all of them students'
+    imports: tuple[str, ...] = ()  # modules of these packages to be imported before the first fork
     hidden: str | None = None  # a folder to be hidden should it lie below something that the sandbox shows
 
     @staticmethod
@@ -130,6 +130,7 @@ class Layout:
 
 
 def _late_imports(layout: Layout) -> list[str]:
+    """What the server imports besides; graders, which share the layout's imports, have no use for it."""
     tops = {name.partition(".")[0] for name in layout.imports}
     return [module for name, module in LATE_IMPORTS.items() if name in tops]
 
