@@ -375,6 +375,7 @@ class ForkServer:
         """
         order = {**asdict(limits), "home": HOME, "given": GIVEN, "uid": _unused_uid(), "filter": self._filter}
         order["processors"] = sorted(os.sched_getaffinity(0))
+        self._log.seek(0, os.SEEK_END)  # what it said of others' processes is no reason why this one fails
         try:
             socket.send_fds(self.control, [json.dumps(order).encode()], [channel.fileno()])
             descriptor = self._receive(b"forked")
@@ -386,11 +387,10 @@ class ForkServer:
     def failed(self, why: str) -> SandboxUnavailable:
         """Give it up, so that the next one is a new one; the error that says what it said, and what to do.
 
-        A server that cannot do its work says why. One that says nothing was ended from outside, or had no grader
-        left.
+        A server that cannot do its work says why. One that says nothing since it was last asked was ended from
+        outside, or had no grader left.
         """
         self._path.unlink(missing_ok=True)
-        self._log.seek(0)
         words = self._log.read()[-4000:].decode(errors="replace").strip()
         self.stop()
         kind = SandboxUnavailable if words else ServerGone

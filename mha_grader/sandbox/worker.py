@@ -106,6 +106,8 @@ def launch(
             connection.detach()  # the descriptors are closed with all others
         confine.enter(channel, order)
         answering.be_the_students(socket.socket(fileno=confine.CHANNEL), shell)
+    except ConnectionError:
+        pass  # the grader is gone, and with it who could be told
     except BaseException:
         traceback.print_exc()
     finally:

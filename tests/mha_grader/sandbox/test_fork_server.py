@@ -3,8 +3,10 @@
 import contextlib
 import json
 import os
+import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -16,7 +18,7 @@ import pytest
 
 from mha_grader.grading.grade import grade_submission
 from mha_grader.sandbox import fork_server, syscalls
-from mha_grader.sandbox.fork_server import KEPT, Layout, SandboxUnavailable, ServerGone
+from mha_grader.sandbox.fork_server import KEPT, Layout, Limits, SandboxUnavailable, ServerGone
 from mha_grader.sandbox.sandbox import Sandbox, process_number
 
 ROOT = Path(__file__).parents[3]
@@ -396,6 +398,37 @@ def test_a_server_that_is_killed_costs_no_student_anything(toy, settings, monkey
         kill(box._server)
         with pytest.raises(ServerGone):
             run(box, "import time; time.sleep(15)")
+
+
+def fork_for_a_grader_that_is_gone(server):
+    """Have it fork a process whose channel nobody holds any more, and wait until that has ended."""
+    channel, theirs = socket.socketpair()
+    channel.close()
+    with theirs:
+        forked = server.fork(theirs, Limits())
+    assert select.select([forked], [], [], 20)[0]
+    os.close(forked)
+
+
+@pytest.mark.usefixtures("no_fork_server")
+def test_a_process_whose_grader_is_gone_says_nothing():
+    server = fork_server.get(Layout())
+    for _ in range(60):  # it notices at one place or another
+        fork_for_a_grader_that_is_gone(server)
+    assert server._path.with_suffix(".log").read_bytes() == b""
+    with Sandbox() as box:
+        assert value(box, "1") == 1
+
+
+@pytest.mark.usefixtures("no_fork_server")
+def test_what_a_server_said_of_another_process_is_no_reason_why_this_one_fails(monkeypatch):
+    server, other = fork_server.get(Layout()), fork_server.ForkServer(Layout())
+    monkeypatch.setattr(other, "_filter", "ff" * 8)  # a process cannot lock itself in with it
+    fork_for_a_grader_that_is_gone(other)
+    assert b"Invalid argument" in server._path.with_suffix(".log").read_bytes()
+    kill(server)
+    with pytest.raises(ServerGone, match="it gave no reason"):
+        fork_for_a_grader_that_is_gone(server)
 
 
 # --- the machine ----------------------------------------------------------------------------------------------
