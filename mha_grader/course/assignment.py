@@ -195,7 +195,8 @@ def load_assignment(course: Path, name: str, instructor: dict[str, Any] | None =
         instructor: the instructor's notebook, if it does not lie in `solutions/`.
 
     Raises:
-        CourseError: if it does not exist, has not been generated, or does not fit what was released.
+        CourseError: if it does not exist, has not been generated, or does not fit what was released; or if
+            `course.toml` has packages for an assignment that does not exist.
     """
     known = assignment_names(course)
     if name not in known:
@@ -207,6 +208,11 @@ def load_assignment(course: Path, name: str, instructor: dict[str, Any] | None =
     plain = is_plain(course, name)
     version, cells = (plain_nbgrader.read if plain else _stamped)(name, instructor, released)
     said = course_file.read(course / "solutions" / "course.toml")
+    if unknown := said.assignments() - set(known):
+        raise CourseError(
+            f"solutions/course.toml has a table [assignments.{min(unknown)}], but there is no such assignment; "
+            f"known assignments: {', '.join(known)}"
+        )
     return Assignment(
         name=name,
         version=version,

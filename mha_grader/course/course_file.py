@@ -36,6 +36,10 @@ class CourseFile:
     packages: tuple[str, ...] | None = None  # None: the grader's own list
     besides: tuple[tuple[str, tuple[str, ...]], ...] = ()  # packages by assignment
 
+    def assignments(self) -> set[str]:
+        """The names of the assignments that the file names packages for."""
+        return set(dict(self.besides))
+
     def packages_of(self, assignment: str) -> tuple[str, ...]:
         """The packages that the file names for one assignment alone."""
         return dict(self.besides).get(assignment, ())

@@ -412,19 +412,17 @@ ESSAY = notebook(
 )
 
 SOURCES = {"ps1": PS1, "arrays": ARRAYS, "stack": STACK, "tables": TABLES, "frames": FRAMES, "essay": ESSAY}
-COURSE_FILE = """
-[assignments.tables]
-packages = ["scikit-learn"]
-[assignments.frames]
-packages = ["pandas"]
-"""
+PACKAGES = {"tables": "scikit-learn", "frames": "pandas"}
 
 
 def write(folder: Path, *names: str) -> Path:
     """Write a course of these assignments; what is handed out has the solutions, since nothing was released."""
     (folder / "solutions").mkdir(parents=True)
     (folder / "nbgrader_config.py").write_text(config_of_a_copy(ROOT))
-    (folder / "solutions" / "course.toml").write_text(COURSE_FILE)
+    tables = [
+        f'[assignments.{name}]\npackages = ["{PACKAGES[name]}"]\n' for name in names if name in PACKAGES
+    ]
+    (folder / "solutions" / "course.toml").write_text("".join(tables))
     for name in names:
         for room in ("solutions", "exercises"):
             (folder / room / name).mkdir(parents=True)

@@ -46,6 +46,15 @@ def test_a_course_may_say_what_a_library_has_of_what_students_build(course):
     assert load_assignment(course, "demo").library == (r"fast_\w+", "softmax")
 
 
+def test_packages_for_an_assignment_that_does_not_exist_are_a_slip_and_are_named(course):
+    release(course, "demo")
+    (course / "solutions" / "course.toml").write_text('[assignments.demo]\npackages = ["scipy"]\n')
+    assert load_assignment(course, "demo").besides == ("scipy",)
+    (course / "solutions" / "course.toml").write_text('[assignments.demmo]\npackages = ["scipy"]\n')
+    with pytest.raises(CourseError, match=r"table \[assignments\.demmo\].*known assignments: demo$"):
+        load_assignment(course, "demo")
+
+
 def test_a_course_file_that_cannot_be_read_is_named(course):
     release(course, "demo")
     for text in (
