@@ -1,8 +1,7 @@
-"""Explain a verdict: the words that a student reads about a part.
+"""Explain a verdict: what a student reads about a part.
 
-They name the misconception if it is known, and show a difference on a public example if it is not. What is said
-about a known mistake stands in `mha_lib.pitfalls.words` or in the assignment's own file of mistakes, and what a
-part proves in the assignment's source.
+The misconception is named if it is known; if it is not, a difference on a public example is shown. The sentences
+about errors and known mistakes are in `messages`.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from mha_grader.course.assignment import Assignment
 from mha_grader.course.mistakes import Mistake
 from mha_grader.course.records import ItemRecord, PartRecord
 from mha_grader.grading.diagnose import gap
-from mha_grader.grading.judge import NOT_WRITTEN, Judged, Verdict, describe_error
+from mha_grader.grading.judge import Judged, Verdict
+from mha_grader.grading.messages import NOT_WRITTEN, account, capital, describe_error
 from mha_grader.grading.session import OutOfBudget
 from mha_grader.sandbox.text import clean
 from mha_grader.testing.errors import CallError
 from mha_grader.testing.modules import filled
 from mha_grader.testing.proxies import Recorder, local
 from mha_grader.testing.values import as_array, describe, is_tensor, show
-from mha_lib import pitfalls
 
 
 @dataclass(frozen=True)
@@ -128,33 +127,6 @@ def _revised(
         return part
     title = own[slug].title if slug in own else ""
     return replace(part, pitfall=slug, title=title, message=capital(account(slug, own), names))
-
-
-def account(slug: str, own: Mapping[str, Mistake] = types.MappingProxyType({})) -> str:
-    """What a mistake is, why it is wrong, what to do, and where the book shows it, if it does."""
-    if slug in own:
-        return f"{own[slug].title} ({slug}). {own[slug].reason} {own[slug].fix}"
-    pitfall = pitfalls.BANK[slug]
-    return f"{pitfall.title} ({slug}). {pitfall.reason} {pitfall.fix} {pointer(slug)}"
-
-
-def section_of(slug: str) -> tuple[str, str]:
-    """Where the book shows a mistake: the title of the page, and the section's address inside the book."""
-    (family,) = (name for name, mistakes in pitfalls.FAMILIES.items() if pitfalls.BANK[slug] in mistakes)
-    page = f"pitfalls_{family.replace('-', '_')}.html"
-    return f"Pitfalls: {family.replace('-', ' ')}", f"{page}#{slug}"
-
-
-def pointer(slug: str) -> str:
-    """One sentence that says where in the book a mistake is shown."""
-    title, address = section_of(slug)
-    return f"The book runs it: {title}, {address}."
-
-
-def capital(text: str, names: Container[str]) -> str:
-    """The text with its first letter in capitals, unless it starts with a name of the code."""
-    first = text.split(" ", 1)[0]
-    return text[:1].upper() + text[1:] if first.isalpha() and first not in names else text
 
 
 def difference(expression: str, example: Example) -> str:

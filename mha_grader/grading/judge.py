@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import hmac
-import re
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,25 +19,13 @@ from mha_grader import testing
 from mha_grader.course.assignment import Assignment
 from mha_grader.course.records import Status
 from mha_grader.grading import plain
+from mha_grader.grading.messages import OTHER_KIND, TIME_USED_UP, describe_error, rests_on
 from mha_grader.grading.session import OutOfBudget, Session
 from mha_grader.sandbox.fork_server import SandboxUnavailable
 from mha_grader.sandbox.text import clean
 from mha_grader.testing.errors import CallError, Mismatch
 from mha_grader.testing.parts import Part, check_parts
 from mha_grader.testing.proxies import Recorder, Step
-
-# Errors whose texts speak of names and types of the code, not of the numbers that it was given.
-ABOUT_CODE = frozenset(
-    {
-        "NameError",
-        "UnboundLocalError",
-        "AttributeError",
-        "TypeError",
-        "ModuleNotFoundError",
-        "NotImplementedError",
-    }
-)
-NOT_WRITTEN = "it is not written yet: it raises NotImplementedError"
 
 
 @dataclass(frozen=True)
@@ -139,7 +126,7 @@ def _all_failed(parts: Sequence[Part], failure: CallError) -> tuple[Verdict, ...
 
 
 def _not_run(part: Part, need: str, steps: Sequence[Step] = ()) -> Verdict:
-    return Verdict(part, "not-run", f"not run, since it rests on the part “{need}”", tuple(steps))
+    return Verdict(part, "not-run", rests_on(need), tuple(steps))
 
 
 def load_parts(source: str, tested: Mapping[str, Any], reference: types.SimpleNamespace) -> list[Part]:
@@ -225,35 +212,9 @@ def _run(part: Part, rng: np.random.Generator) -> tuple[Status, str]:
     except CallError as error:
         return describe_error(error)
     except OutOfBudget:
-        return "timeout", "the time for this item is used up"
+        return "timeout", TIME_USED_UP
     except SandboxUnavailable:  # the machine's fault, not the student's
         raise
     except Exception:  # the test looks into a result that is not what it should be, and trips over it
-        return "fail", "the result is not of the kind that the item asks for"
+        return "fail", OTHER_KIND
     return "pass", ""
-
-
-def describe_error(error: CallError, show_text: bool = False) -> tuple[Status, str]:
-    """Status and words for a call without result.
-
-    The error's own text is shown on public inputs; on hidden ones if it speaks of code, and then without numbers.
-    """
-    if error.kind == "timeout":
-        return "timeout", "your code did not finish within its time limit"
-    if error.kind == "memory":
-        return "memory", "your code used more memory than it is allowed to use"
-    if error.kind == "missing":
-        return "error", f"the name {error.text!r} is not defined after your cell has run"
-    if error.kind == "died":
-        return "error", "the process that ran your code ended"
-    if error.type_names[0] == "NotImplementedError" and not error.text:  # a library says what it lacks
-        return "error", NOT_WRITTEN
-    place = f" on line {error.line} of your cell" if error.line else ""
-    text = clean(error.text) if show_text else _about_code(error)
-    text = f": {text}" if text else ""
-    return "error", f"your code raised {clean(error.type_names[0])}{place}{text}"
-
-
-def _about_code(error: CallError) -> str:
-    """The error's text without its numbers, if it speaks of code; else nothing."""
-    return clean(re.sub(r"\d+", "#", error.text), 120) if error.type_names[0] in ABOUT_CODE else ""

@@ -26,8 +26,8 @@ from mha_grader.course import store
 from mha_grader.course.assignment import Assignment, CourseError, load_assignment
 from mha_grader.course.folders import Course
 from mha_grader.course.records import ItemRecord, PartRecord, SubmissionRecord
-from mha_grader.grading.explain import reason, repeats, section_of
-from mha_grader.grading.judge import NOT_WRITTEN
+from mha_grader.grading.explain import reason, repeats
+from mha_grader.grading.messages import NOT_WRITTEN, section_of
 from mha_grader.instructor import gradebook, origins
 from mha_grader.instructor.entry import Entry
 from mha_grader.instructor.origins import Origin

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from mha_grader.grading.explain import Example, difference, explain, first_difference, section_of
+from mha_grader.grading.explain import Example, difference, explain, first_difference
 from mha_grader.grading.judge import Verdict
+from mha_grader.grading.messages import section_of
 from mha_grader.sandbox.wire import Opaque
 from mha_grader.testing.parts import Part
 from mha_grader.testing.proxies import Recorder, local

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mha_grader.grading.judge import NOT_WRITTEN, load_parts, run_parts
+from mha_grader.grading.judge import load_parts, run_parts
+from mha_grader.grading.messages import NOT_WRITTEN
 from mha_grader.grading.session import Session
 from mha_grader.sandbox.requests import ERRORS
 from mha_grader.testing import candidates
