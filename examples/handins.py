@@ -23,6 +23,7 @@ from mha_grader.course.assignment import Assignment, load_assignment
 COURSE = Path(__file__).resolve().parents[1]
 Notebook = dict[str, Any]
 ALL = ("all parts",)
+EVERY_ITEM = "every item"  # in the place of an item's name
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,11 @@ class HandIn:
     status: str = "graded"
     lost: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # parts by item; `ALL` for all of them
     slugs: tuple[str, ...] = ()
+
+    def loses(self, item: str, part: str) -> bool:
+        """Whether it should lose this part of an item."""
+        parts = self.lost.get(item, self.lost.get(EVERY_ITEM, ()))
+        return parts is ALL or part in parts
 
 
 # --- right, in another style --------------------------------------------------------------------------------
@@ -274,7 +280,7 @@ def _odd_files(folder: Path, notebook: bytes) -> None:
     os.mkfifo(folder / "data.csv")
 
 
-EVERYTHING = dict.fromkeys(NOTHING, ALL)  # of `single_head`
+EVERYTHING = {EVERY_ITEM: ALL}
 
 HANDINS: Mapping[str, Mapping[str, HandIn]] = {
     "single_head": {
@@ -347,17 +353,23 @@ HANDINS: Mapping[str, Mapping[str, HandIn]] = {
         "s20": HandIn("functions that only display ok", stub=True, cells=SAYS_OK, lost=EVERYTHING),
         "s21": HandIn(
             "an input transformer that empties tests",
+            stub=True,
             cells=NOTHING,
             added={"imports": TRANSFORMER},
             lost=EVERYTHING,
         ),
         "s22": HandIn(
             "patched comparisons of NumPy and of the checks",
+            stub=True,
             cells=NOTHING | {"softmax": PATCHED_NUMPY + NOTHING["softmax"]},
             lost=EVERYTHING,
         ),
         "s23": HandIn(
-            "a numpy.py of its own that replaces the checks", cells=NOTHING, files=_own_numpy, lost=EVERYTHING
+            "a numpy.py of its own that replaces the checks",
+            stub=True,
+            cells=NOTHING,
+            files=_own_numpy,
+            lost=EVERYTHING,
         ),
         "s24": HandIn(
             "results that are equal to everything",

@@ -262,11 +262,7 @@ def deserved(assignment: Assignment, handin: handins.HandIn) -> float:
     """The points of an example: of all parts but those that it says it loses."""
     whole = unusable_record(assignment, rebuild.Unusable("missing", ""), b"")
     parts = [(item.item, part) for item in whole.items for part in item.parts]
-    return sum(
-        part.max_points
-        for item, part in parts
-        if handin.lost.get(item) is not handins.ALL and part.name not in handin.lost.get(item, ())
-    )
+    return sum(part.max_points for item, part in parts if not handin.loses(item, part.name))
 
 
 def examples(folder: Path, only: tuple[str, ...] | None = None, *, ours: bool = True) -> list[Row]:
