@@ -152,12 +152,13 @@ def make_plain(folder: Path, assignment: Assignment, solutions: Path) -> None:
 
 def sandboxed(course: Path, name: str, students: list[str]) -> dict[str, dict]:
     """Let nbgrader grade the students of a course, one by one; for each the score (or None) and a remark."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # nbgrader calls alembic
     command = [
         "bwrap", "--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534", "--die-with-parent",
         "--new-session", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
         "--size", str(2**28), "--tmpfs", "/tmp", "--bind", str(course), "/tmp/course", "--chdir", "/tmp/course",
         "--ro-bind", str(ROOT), "/tmp/project", "--ro-bind", sys.prefix, sys.prefix,
-        "--clearenv", "--setenv", "PATH", os.environ["PATH"],
+        "--clearenv", "--setenv", "PATH", path,
         "--setenv", "HOME", "/tmp", "--setenv", "PYTHONPATH", "/tmp/project",
         sys.executable, "-m", "tests.mha_grader.plain_nbgrader", name, *students,
     ]  # fmt: skip
