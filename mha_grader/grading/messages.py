@@ -27,6 +27,7 @@ ABOUT_CODE = frozenset(
         "NotImplementedError",
     }
 )
+RAISED = "your code raised"
 NOT_WRITTEN = "it is not written yet: it raises NotImplementedError"
 TIME_USED_UP = "the time for this item is used up"
 OTHER_KIND = "the result is not of the kind that the item asks for"
@@ -50,7 +51,7 @@ def describe_error(error: CallError, show_text: bool = False) -> tuple[Status, s
     place = f" on line {error.line} of your cell" if error.line else ""
     text = clean(error.text) if show_text else _about_code(error)
     text = f": {text}" if text else ""
-    return "error", f"your code raised {clean(error.type_names[0])}{place}{text}"
+    return "error", f"{RAISED} {clean(error.type_names[0])}{place}{text}"
 
 
 def _about_code(error: CallError) -> str:

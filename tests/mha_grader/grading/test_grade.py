@@ -9,6 +9,7 @@ from mha_grader.course.assignment import Cell, CourseError
 from mha_grader.course.records import from_json, to_json
 from mha_grader.grading import rebuild
 from mha_grader.grading.grade import grade_item, grade_submission
+from mha_grader.grading.messages import NOT_WRITTEN
 from tests.mha_grader.conftest import QUADRUPLE_TESTS
 
 DOUBLE = "def double(x):\n    if isinstance(x, str):\n        raise TypeError(x)\n    return 2 * x\n"
@@ -56,7 +57,7 @@ def test_a_right_hand_in_gets_everything_twice_the_same(toy, settings):
 def test_what_was_released_gets_nothing(toy, settings):
     record = grade_submission(toy, settings, hand_in(toy))
     assert record.score == 0
-    assert "not written yet" in part(record, "double", "values").message
+    assert part(record, "double", "values").reason == NOT_WRITTEN
     assert part(record, "double", "unchanged").status == "not-run"
     assert part(record, "answers", "number").status == "fail"
 

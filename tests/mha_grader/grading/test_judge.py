@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mha_grader.grading.judge import load_parts, run_parts, seed
+from mha_grader.grading.messages import NOT_WRITTEN, OTHER_KIND, RAISED
 from mha_grader.sandbox.fork_server import SandboxUnavailable
 from mha_grader.sandbox.text import clean
 from mha_grader.testing.errors import CallError
@@ -96,7 +97,7 @@ def test_a_stub_is_told_apart_from_an_error():
     def stub(x):
         raise NotImplementedError
 
-    assert "not written yet" in verdicts(stub)[0].reason
+    assert verdicts(stub)[0].reason == NOT_WRITTEN
 
 
 def test_what_a_library_has_not_implemented_is_shown_in_its_own_words():
@@ -104,7 +105,7 @@ def test_what_a_library_has_not_implemented_is_shown_in_its_own_words():
         raise NotImplementedError("softmax is not implemented for Bool")
 
     reason = verdicts(f)[0].reason
-    assert reason.startswith("your code raised NotImplementedError")
+    assert reason.startswith(f"{RAISED} NotImplementedError")
     assert reason.endswith(": softmax is not implemented for Bool")
 
 
@@ -159,7 +160,7 @@ def test_a_test_that_trips_over_an_odd_result_is_a_verdict_and_a_broken_machine_
 
     (verdict,) = load("f(1)[0]")
     assert verdict.status == "fail"
-    assert "not of the kind" in verdict.reason
+    assert verdict.reason == OTHER_KIND
     with pytest.raises(SandboxUnavailable):
         load("from mha_grader.sandbox.fork_server import SandboxUnavailable\n    raise SandboxUnavailable")
 

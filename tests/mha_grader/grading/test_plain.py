@@ -14,6 +14,7 @@ from mha_grader.course import authoring, plain_nbgrader, store
 from mha_grader.course.assignment import CourseError, assignment_names, load_assignment
 from mha_grader.course.folders import Course
 from mha_grader.grading import grade, plain, reference
+from mha_grader.grading.messages import RAISED
 from mha_grader.grading.settings import settings_of
 from mha_grader.instructor import gradebook
 from mha_grader.testing.errors import Mismatch
@@ -326,7 +327,7 @@ def test_no_text_of_a_test_comes_back_through_another_cell(course):
     tells = "import os\nraise TypeError(open('found').read() if os.path.exists('found') else 'nothing')\n"
     record = graded(course, "stack", {"stack": writes, "functions": tells})
     messages = [part.message for item in record.items for part in item.parts]
-    assert messages[1] == "Your code raised TypeError on line 2 of your cell: nothing."
+    assert messages[1] == f"{RAISED.capitalize()} TypeError on line 2 of your cell: nothing."
     assert not any("secret" in message for message in messages)
 
 

@@ -9,6 +9,7 @@ from mha_grader.course import authoring, store
 from mha_grader.course.assignment import CourseError, load_assignment
 from mha_grader.course.folders import Course
 from mha_grader.grading import grade, reference
+from mha_grader.grading.messages import RAISED
 from tests.mha_grader.small_course import NAME, SOURCE, hand_in, make
 
 WRONG = SOURCE.replace("expect_equal(double(np.arange(5)), 2 * np.arange(5))", "expect_equal(double(1), 3)")
@@ -43,7 +44,7 @@ def test_solutions_that_pass_are_no_news(toy):
             "double",
             "return 2 * x",
             "return 2 * y",
-            "double, part “values” (error: your code raised NameError",
+            f"double, part “values” (error: {RAISED} NameError",
         ),
     ],
 )

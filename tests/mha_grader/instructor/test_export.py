@@ -12,6 +12,7 @@ from mha_grader.instructor import export, origins
 from mha_grader.instructor.entry import Entry
 from mha_grader.instructor.origins import Origin
 from mha_grader.instructor.results import Result
+from mha_lib import pitfalls
 
 
 def part(points, status="pass", pitfall=None):
@@ -155,7 +156,8 @@ def test_hand_ins_of_unknown_origin_are_known_by_their_ids(tmp_path, monkeypatch
         "Last modified (grade)": "",
         "Feedback comments": "softmax 0.25/0.3, attention 4/4",
     }
-    assert "softmax 0/2 (No division by √d_k), attention 0/4 (" in bob["Feedback comments"]
+    title = pitfalls.BANK["no-scale"].title
+    assert f"softmax 0/2 ({title}), attention 0/4 (" in bob["Feedback comments"]
     points, ann = found["single_head-canvas.csv"][:2]
     assert list(ann) == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "single_head"]
     assert list(points.values()) == ["    Points Possible", "", "", "", "", "4.3"]
