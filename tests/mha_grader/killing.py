@@ -188,7 +188,7 @@ def main() -> None:
         scores = make_class(course, arguments.handins)
         begin = time.monotonic()
         with Memory() as memory:
-            hit = grade_under_fire(course, arguments.kills, chance, lambda: chance.uniform(1, 12))
+            hit = grade_under_fire(course, arguments.kills, chance, lambda: chance.uniform(0.2, 4))
         minutes = (time.monotonic() - begin) / 60
         check(course, scores)
         counts = {what: hit.count(what) for what in sorted(set(hit))}
