@@ -74,7 +74,7 @@ class Registry(Generic[Registered]):
         return dict(self._found.get(f"{assignment}.{item}", {}))
 
     def items(self) -> list[str]:
-        """Every item, as `assignment.item`: assignments in teaching order, their items in that of the source."""
+        """Every item, as `assignment.item`: assignments in teaching order, their items as they were registered."""
         order = self.assignments()
         for assignment in order:
             self._load(assignment)

@@ -20,8 +20,11 @@ from mha_lib.styles import styles
 pytestmark = pytest.mark.filterwarnings("ignore")  # as where students' code runs
 MASKS = np.ones((2, 1, 1, 1), dtype=bool)
 COURSE = Path(__file__).parents[3]
-FORMS = [
-    (place, name) for place in MISTAKES.items() for name in pitfalls.forms(*place.split(".")) if "/" in name
+FORMS = [  # sorted, since items are in the order in which modules were imported: each form is here or in the soak
+    (place, name)
+    for place in sorted(MISTAKES.items())
+    for name in pitfalls.forms(*place.split("."))
+    if "/" in name
 ]
 
 
