@@ -30,6 +30,7 @@ ABOUT_CODE = frozenset(
 RAISED = "your code raised"
 NOT_WRITTEN = "it is not written yet: it raises NotImplementedError"
 TIME_USED_UP = "the time for this item is used up"
+NOT_RUN = "not run, "  # before the reason
 OTHER_KIND = "the result is not of the kind that the item asks for"
 
 
@@ -61,7 +62,7 @@ def _about_code(error: CallError) -> str:
 
 def rests_on(part: str) -> str:
     """Why a part is not run when the part that it needs has failed."""
-    return f"not run, since it rests on the part “{part}”"
+    return f"{NOT_RUN}since it rests on the part “{part}”"
 
 
 def account(slug: str, own: Mapping[str, Mistake] = types.MappingProxyType({})) -> str:

@@ -12,6 +12,7 @@ from mha_grader.course.cells import BEGIN_SOLUTION, END_SOLUTION
 from mha_grader.course.records import ItemRecord, PartRecord
 from mha_grader.grading.explain import repeats
 from mha_grader.grading.judge import parts_of
+from mha_grader.grading.messages import NOT_RUN
 from mha_grader.sandbox.text import clean
 
 FOR_ONESELF = (
@@ -40,7 +41,7 @@ def item_lines(record: ItemRecord) -> Iterator[str]:
     for part in record.parts:
         beside = f" (with right {' and '.join(record.stood_in)})" if part.carried else ""
         if part.status == "not-run" and part.reason:
-            beside = f" ({part.reason.removeprefix('not run, ')})"
+            beside = f" ({part.reason.removeprefix(NOT_RUN)})"
         yield f"  {part.status:8}{part.points:g}/{part.max_points:g}  {part.name}{beside}"
         if part.status in ("pass", "not-run"):
             continue

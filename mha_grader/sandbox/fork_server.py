@@ -54,6 +54,7 @@ LATE_IMPORTS = {"torch": "torch._dynamo"}
 HOME = "/home/student"
 GIVEN = "/given"  # files that lie beside the notebook; each forked process finds them in its home
 INSIDE_PACKAGES = "/packages"
+INSIDE_TMP = "/tmp"  # of each process its own; no file of this machine is there
 INSIDE_GRADER = "/grader"
 INSIDE_FILES = ("worker.py", "answering.py", "confine.py", "wire.py", "requests.py")
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -198,13 +199,13 @@ def _mounts(layout: Layout) -> Iterator[str]:
         yield from ("--ro-bind", path, f"{GIVEN}/{Path(path).name}")
     yield from ("--proc", "/proc", "--dev", "/dev")
     yield from ("--dev-bind", "/dev/null", "/dev/zero")  # a shared mapping of it would be memory of nobody's
-    yield from ("--tmpfs", "/tmp", "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", HOME)
+    yield from ("--tmpfs", INSIDE_TMP, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", HOME)
     if layout.hidden is not None and layout.hidden.startswith(("/usr/", prefix)):
         yield from ("--tmpfs", layout.hidden, "--remount-ro", layout.hidden)
 
 
 def environment() -> dict[str, str]:
-    """The variables inside; so are the paths in them, where /tmp is each process's own."""
+    """The variables inside; so are the paths in them."""
     threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     kept = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")  # some processors need them to compute right
     return {
@@ -214,8 +215,8 @@ def environment() -> dict[str, str]:
         "LOGNAME": "student",
         "LANG": "C.UTF-8",
         "MPLBACKEND": "Agg",
-        "MPLCONFIGDIR": "/tmp/matplotlib",
-        "IPYTHONDIR": "/tmp/ipython",
+        "MPLCONFIGDIR": f"{INSIDE_TMP}/matplotlib",
+        "IPYTHONDIR": f"{INSIDE_TMP}/ipython",
         "PYTHONHASHSEED": "0",
         "TORCH_COMPILE_DISABLE": "1",  # the decorator does nothing: there is no compiler, and no time for one
         "STUDENT_PACKAGES": INSIDE_PACKAGES,

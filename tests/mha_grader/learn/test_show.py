@@ -3,10 +3,11 @@
 import pytest
 
 from mha_grader.course.records import ItemRecord, PartRecord
+from mha_grader.grading.messages import rests_on
 from mha_grader.learn import show
 
 BROKEN = "Your code raised SyntaxError on line 1 of your cell: expected ':'."
-NOT_RUN = "not run, since it rests on the part “values”"
+NOT_RUN = rests_on("values")  # "not run, since …"
 
 
 def part(name, status, message="", reason=""):
